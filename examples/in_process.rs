@@ -21,7 +21,7 @@ const SCRIPT: &str = r#"
 "#;
 
 #[tokio::main]
-pub async fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
     let clock = Arc::new(SystemClock);
     let store = Arc::new(MemoryStore::new(clock.clone()));
     let engine = Engine::open(store, clock, EngineConfig::default()).await?;

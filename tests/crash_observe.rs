@@ -130,7 +130,7 @@ impl Mark {
 }
 
 /// The process that is killed.
-pub fn writers() {
+pub(crate) fn writers() {
     let told = |name| std::env::var(name).expect("it is told");
     let (folder, round) = (told(FOLDER), told(ROUND).parse().unwrap());
     child::run(async {
@@ -198,7 +198,7 @@ async fn check(folder: &Path, round: u64, acknowledged: &BTreeSet<Mark>) -> usiz
     present.len()
 }
 
-pub async fn transactions_and_their_violations_survive_together() {
+pub(crate) async fn transactions_and_their_violations_survive_together() {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut written = 0;
     for first_round in (0..ROUNDS).step_by(usize::try_from(ROUNDS_OF_FOLDER).unwrap()) {

@@ -36,15 +36,15 @@ fn on_a_small_disk(role: &str) {
     assert!(status.success(), "{role} on a small disk: {status}");
 }
 
-pub async fn a_full_disk_is_refused_before_writing() {
+pub(crate) async fn a_full_disk_is_refused_before_writing() {
     on_a_small_disk("full_disk::refused_before_writing");
 }
 
-pub async fn a_failed_write_is_repaired_in_place() {
+pub(crate) async fn a_failed_write_is_repaired_in_place() {
     on_a_small_disk("full_disk::repaired_in_place");
 }
 
-pub async fn a_disk_that_fills_up_within_a_load_keeps_what_it_says() {
+pub(crate) async fn a_disk_that_fills_up_within_a_load_keeps_what_it_says() {
     on_a_small_disk("full_disk::full_within_a_load");
 }
 
@@ -106,7 +106,7 @@ fn disk() -> PathBuf {
     std::env::var_os(DISK).expect("it is told").into()
 }
 
-pub fn refused_before_writing() {
+pub(crate) fn refused_before_writing() {
     child::run(async {
         let disk = disk();
         let client = server(&disk, 32 * MIB).await;
@@ -125,7 +125,7 @@ pub fn refused_before_writing() {
     });
 }
 
-pub fn repaired_in_place() {
+pub(crate) fn repaired_in_place() {
     child::run(async {
         let disk = disk();
         let client = server(&disk, 0).await;
@@ -155,7 +155,7 @@ pub fn repaired_in_place() {
 }
 
 /// One statement of many windows: the disk is full somewhere among them.
-pub fn full_within_a_load() {
+pub(crate) fn full_within_a_load() {
     child::run(async {
         let disk = disk();
         let client = server(&disk, 0).await;

@@ -6,10 +6,11 @@ use tpchgen::generators::{
 };
 
 /// The tables, each behind those it refers to.
-pub const TABLES: [&str; 8] = ["region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"];
+pub(crate) const TABLES: [&str; 8] =
+    ["region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"];
 
 /// The lines of one of [`TABLES`] at a scale: 1 is about a gigabyte of text in all.
-pub fn lines(table: &str, scale: f64) -> Box<dyn Iterator<Item = String>> {
+pub(crate) fn lines(table: &str, scale: f64) -> Box<dyn Iterator<Item = String>> {
     match table {
         "region" => text_of(RegionGenerator::new(scale, 1, 1)),
         "nation" => text_of(NationGenerator::new(scale, 1, 1)),

@@ -16,7 +16,7 @@ const USUAL_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 10002);
 
 /// Why an account could not be added, changed or shown.
 #[derive(Debug, Error)]
-pub enum AccountError {
+pub(super) enum AccountError {
     #[error("a store in memory keeps no accounts; say where they are with --rest-accounts")]
     NoFile,
     #[error(transparent)]
@@ -29,7 +29,7 @@ pub enum AccountError {
 ///
 /// # Errors
 /// One line for the person who asked.
-pub fn run(command: &AccountCommand, config: &Config) -> Result<(), AccountError> {
+pub(super) fn run(command: &AccountCommand, config: &Config) -> Result<(), AccountError> {
     let file = AccountsFile::new(config.rest_accounts.as_ref().ok_or(AccountError::NoFile)?);
     let shown = |name: &str, key: &AccountKey| format!("{}\n", connection_string(name, key, config));
     let text = match command {
@@ -53,7 +53,7 @@ pub fn run(command: &AccountCommand, config: &Config) -> Result<(), AccountError
 }
 
 /// As the SDKs take it.
-pub fn connection_string(name: &str, key: &AccountKey, config: &Config) -> String {
+pub(super) fn connection_string(name: &str, key: &AccountKey, config: &Config) -> String {
     let address = config.rest.unwrap_or(USUAL_ADDRESS.into());
     let scheme = if config.tls.is_some() || !is_loopback(address) { "https" } else { "http" };
     let key = key.to_base64();

@@ -10,7 +10,7 @@ use tablegate_pg::Role;
 /// SQL over Azure Table's data model: a server for psql and every PostgreSQL driver.
 #[derive(Debug, Parser)]
 #[command(name = "tablegate", version, after_help = AFTER_HELP)]
-pub struct Cli {
+pub(super) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -40,7 +40,7 @@ enum Command {
 
 /// What `account` does.
 #[derive(Debug, Subcommand)]
-pub enum AccountCommand {
+pub(super) enum AccountCommand {
     /// Let the Azure SDKs in under an account's name; its connection string is shown
     Add { name: String },
     /// Show the accounts
@@ -60,7 +60,7 @@ pub enum AccountCommand {
 
 /// What `user` does.
 #[derive(Debug, Subcommand)]
-pub enum UserCommand {
+pub(super) enum UserCommand {
     /// Let a user log in; the password is asked for, or the first line of stdin
     Add {
         name: String,
@@ -78,7 +78,7 @@ pub enum UserCommand {
 /// What a new user may do; without any of these, everything with tables.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
-pub struct RoleArgs {
+pub(super) struct RoleArgs {
     /// The user may do everything, and decides about users
     #[arg(long)]
     admin: bool,
@@ -91,7 +91,7 @@ pub struct RoleArgs {
 }
 
 impl RoleArgs {
-    pub fn role(&self) -> Role {
+    pub(super) fn role(&self) -> Role {
         if self.admin {
             Role::Admin
         } else if self.read_only {
@@ -107,7 +107,7 @@ impl RoleArgs {
 /// Where the users are, as `serve` is told it. What is global is one with every argument of its id, above the command too, so
 /// these have ids of their own.
 #[derive(Debug, Default, Args)]
-pub struct PlaceArgs {
+pub(super) struct PlaceArgs {
     /// Folder of the data, which has the users file [default: ./tablegate-data]
     #[arg(id = "place_data", long = "data", value_name = "DIR", global = true)]
     data: Option<String>,
@@ -121,7 +121,7 @@ pub struct PlaceArgs {
 
 /// Where the accounts are, in the same way.
 #[derive(Debug, Default, Args)]
-pub struct AccountPlaceArgs {
+pub(super) struct AccountPlaceArgs {
     /// Folder of the data, which has the accounts file [default: ./tablegate-data]
     #[arg(id = "account_data", long = "data", value_name = "DIR", global = true)]
     data: Option<String>,
@@ -138,7 +138,7 @@ pub struct AccountPlaceArgs {
 
 /// What is to be done, and the arguments of its configuration.
 #[derive(Debug)]
-pub enum Task {
+pub(super) enum Task {
     Serve(ServeArgs),
     User(UserCommand, ServeArgs),
     Account(AccountCommand, ServeArgs),
@@ -151,7 +151,7 @@ the environment, the environment over the file.";
 
 /// What `serve` takes.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
-pub struct ServeArgs {
+pub(super) struct ServeArgs {
     /// Address to listen on; others than loopback need users and TLS [default: 127.0.0.1:5433]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<String>,
@@ -276,7 +276,7 @@ impl Cli {
     ///
     /// # Errors
     /// What clap says, also where options before a command are none that it has.
-    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Task, clap::Error> {
+    pub(super) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Task, clap::Error> {
         Self::try_parse_from(arguments)?.into_task()
     }
 

@@ -16,8 +16,8 @@ use tablegate_pg::Method;
 use tablegate_sql::EgtMode;
 use tracing_subscriber::EnvFilter;
 
-pub use self::error::{ConfigError, Origin};
-pub use self::mounts::MountConfig;
+pub(super) use self::error::{ConfigError, Origin};
+pub(super) use self::mounts::MountConfig;
 use self::mounts::MountLayer;
 use super::args::ServeArgs;
 use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, LogFormat, Reason, VARIABLE_PREFIX};
@@ -26,7 +26,7 @@ use super::token_keys::TokenIssuer;
 
 /// What `serve` runs on, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
+pub(super) struct Config {
     pub listen: SocketAddr,
     pub store: StoreConfig,
     /// Further stores, each behind a schema of its own.
@@ -66,7 +66,7 @@ pub struct Config {
 
 /// Where the data is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StoreConfig {
+pub(super) enum StoreConfig {
     Memory,
     Embedded { folder: PathBuf, fsync: FsyncWhen, disk_reserve: u64, segments: SegmentConfig },
     Azure { account: AccountConfig, usage: AccountUse },
@@ -74,7 +74,7 @@ pub enum StoreConfig {
 
 /// When rows are kept as columns too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SegmentConfig {
+pub(super) struct SegmentConfig {
     /// Rows that are worth it; `None` for never.
     pub rows: Option<u64>,
     /// In percent, what may change before the columns are made anew.
@@ -83,7 +83,7 @@ pub struct SegmentConfig {
 
 /// A certificate and its key, both PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TlsFiles {
+pub(super) struct TlsFiles {
     pub certificate: PathBuf,
     pub key: PathBuf,
 }
@@ -96,7 +96,10 @@ type Source = (Layer, MountLayer);
 impl Config {
     /// # Errors
     /// Names the key, variable or option that is wrong.
-    pub fn load(args: &ServeArgs, environment: impl Iterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+    pub(super) fn load(
+        args: &ServeArgs,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
         let options = (from_args(args), MountLayer::of_options(&args.mount)?);
         let (variables, named_file) = from_environment(environment)?;
         let file = match args.config.clone().or(named_file) {

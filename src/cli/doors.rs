@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 use super::script;
 
 /// SQL, as the other door sees it.
-pub struct BesideSql(Guests);
+pub(super) struct BesideSql(Guests);
 
 impl BesideSql {
-    pub fn new(engine: Arc<Engine>) -> Self {
+    pub(super) fn new(engine: Arc<Engine>) -> Self {
         Self(Guests::new(engine))
     }
 

@@ -13,13 +13,13 @@ const OF_THE_OWNER: u32 = 0o700;
 /// Why a data folder is not used.
 #[derive(Debug, Error)]
 #[error("the data folder {path} is open to other users of this machine; close it with: chmod 700 {path}", path = folder.display())]
-pub struct OpenToOthers {
+pub(super) struct OpenToOthers {
     folder: PathBuf,
 }
 
 /// From now on this process makes files and folders that other users cannot read.
 #[expect(unsafe_code, reason = "the standard library has no umask")]
-pub fn make_private_files() {
+pub(super) fn make_private_files() {
     // SAFETY: the call takes a number, keeps no pointer and cannot fail.
     unsafe { libc::umask(OF_OTHERS) };
 }
@@ -29,7 +29,7 @@ pub fn make_private_files() {
 ///
 /// # Errors
 /// When somebody has opened a folder that was closed, or it is not this user's to close.
-pub fn close(folder: &Path, is_new: bool) -> Result<(), OpenToOthers> {
+pub(super) fn close(folder: &Path, is_new: bool) -> Result<(), OpenToOthers> {
     let open = || OpenToOthers { folder: folder.to_owned() };
     let Ok(found) = fs::metadata(folder) else { return Ok(()) };
     if !found.is_dir() || found.permissions().mode() & OF_OTHERS == 0 {

@@ -35,7 +35,7 @@ const ROWS_PER_INSERT: usize = 1000;
 ///
 /// # Errors
 /// When a name is taken, or the store refuses.
-pub async fn create(engine: &Arc<Engine>) -> Result<()> {
+pub(super) async fn create(engine: &Arc<Engine>) -> Result<()> {
     let mut session = Session::new(engine.clone(), SessionOptions::default())?;
     for text in SCRIPTS {
         script::run(&mut session, text).await?;

@@ -9,7 +9,7 @@ use tablegate_types::error::SqlResult;
 ///
 /// # Errors
 /// That of the first statement that fails.
-pub async fn run(session: &mut Session, sql: &str) -> SqlResult<()> {
+pub(super) async fn run(session: &mut Session, sql: &str) -> SqlResult<()> {
     for statement in session.parse(sql)? {
         let prepared = session.prepare(statement, &[]).await?;
         if let Outcome::Rows(mut rows) = session.execute(&prepared, Vec::new(), Position::Last).await? {

@@ -26,7 +26,7 @@ use super::wiring::{self, Opened, RestError, WiringError};
 
 /// Why the server could not start, or stopped.
 #[derive(Debug, Error)]
-pub enum ServeError {
+pub(super) enum ServeError {
     #[error("cannot start: {0}")]
     Start(io::Error),
     #[error("{0} is in use by another program; choose another address with --listen")]
@@ -82,7 +82,7 @@ const STEPS_UNASKED: u32 = 8;
 ///
 /// # Errors
 /// When the address or the data cannot be used; each is one line for the person who started it.
-pub fn serve(config: &Config) -> Result<(), ServeError> {
+pub(super) fn serve(config: &Config) -> Result<(), ServeError> {
     start_logging(config);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -11,13 +11,13 @@ use super::token_keys::KeysAt;
 
 /// One setting. Its key is the line in the file; the environment variable and the option are spelled from it.
 #[derive(Debug)]
-pub struct Definition {
+pub(super) struct Definition {
     pub key: &'static str,
     pub default: &'static str,
 }
 
 /// All settings that the file, the environment and the options share.
-pub const DEFINITIONS: &[Definition] = &[
+pub(super) const DEFINITIONS: &[Definition] = &[
     Definition { key: "listen", default: "127.0.0.1:5433" },
     Definition { key: "data", default: "./tablegate-data" },
     Definition { key: "memory", default: "false" },
@@ -62,16 +62,16 @@ pub const DEFINITIONS: &[Definition] = &[
 ];
 
 /// What environment variables of this program start with.
-pub const VARIABLE_PREFIX: &str = "TABLEGATE_";
+pub(super) const VARIABLE_PREFIX: &str = "TABLEGATE_";
 /// Names the configuration file; the only variable that is no setting.
-pub const CONFIG_VARIABLE: &str = "TABLEGATE_CONFIG";
+pub(super) const CONFIG_VARIABLE: &str = "TABLEGATE_CONFIG";
 
 /// Name of the users file in the data folder.
-pub const USERS_FILE: &str = "users.toml";
+pub(super) const USERS_FILE: &str = "users.toml";
 /// Name of the accounts file in the data folder.
-pub const ACCOUNTS_FILE: &str = "accounts.toml";
+pub(super) const ACCOUNTS_FILE: &str = "accounts.toml";
 /// How long running statements may take to end after SIGTERM.
-pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// PostgreSQL's own bounds, in seconds.
 const AUTHENTICATION_TIMEOUT: std::ops::RangeInclusive<u64> = 1..=600;
@@ -90,12 +90,12 @@ const QUERY_MEMORY: std::ops::RangeInclusive<u64> = (16 << 20)..=(1 << 40);
 const TRANSACTION_MEMORY: std::ops::RangeInclusive<u64> = (1 << 20)..=(1 << 40);
 
 impl Definition {
-    pub fn variable(&self) -> String {
+    pub(super) fn variable(&self) -> String {
         format!("{VARIABLE_PREFIX}{}", self.key.to_ascii_uppercase())
     }
 
     /// The option; `sample` is switched off by one.
-    pub fn option(&self) -> String {
+    pub(super) fn option(&self) -> String {
         match self.key {
             "sample" => "--no-sample".to_owned(),
             key => format!("--{}", key.replace('_', "-")),
@@ -105,17 +105,17 @@ impl Definition {
 
 /// When a commit is on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FsyncWhen {
+pub(super) enum FsyncWhen {
     Always,
     Never,
 }
 
 /// Why a value is not one; completes "... must be".
-pub type Reason = String;
+pub(super) type Reason = String;
 
 /// # Errors
 /// When it is not an address with a port. Whether it may be listened on is the front-end's to say.
-pub fn address(text: &str) -> Result<SocketAddr, Reason> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, Reason> {
     let text = match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),
         None => text.to_owned(),
@@ -127,7 +127,7 @@ pub fn address(text: &str) -> Result<SocketAddr, Reason> {
 ///
 /// # Errors
 /// When it is not an address with a port.
-pub fn metrics(text: &str) -> Result<Option<SocketAddr>, Reason> {
+pub(super) fn metrics(text: &str) -> Result<Option<SocketAddr>, Reason> {
     if text == "off" {
         return Ok(None);
     }
@@ -138,7 +138,7 @@ pub fn metrics(text: &str) -> Result<Option<SocketAddr>, Reason> {
 ///
 /// # Errors
 /// When it is not an address with a port.
-pub fn rest(text: &str) -> Result<Option<SocketAddr>, Reason> {
+pub(super) fn rest(text: &str) -> Result<Option<SocketAddr>, Reason> {
     if text == "off" {
         return Ok(None);
     }
@@ -149,7 +149,7 @@ pub fn rest(text: &str) -> Result<Option<SocketAddr>, Reason> {
 ///
 /// # Errors
 /// When it is another word.
-pub fn rest_limits(text: &str) -> Result<bool, Reason> {
+pub(super) fn rest_limits(text: &str) -> Result<bool, Reason> {
     match text {
         "off" => Ok(false),
         "service" => Ok(true),
@@ -161,7 +161,7 @@ pub fn rest_limits(text: &str) -> Result<bool, Reason> {
 ///
 /// # Errors
 /// When it is a URL whose answer others could have written.
-pub fn rest_token_keys(text: &str) -> Result<Option<KeysAt>, Reason> {
+pub(super) fn rest_token_keys(text: &str) -> Result<Option<KeysAt>, Reason> {
     let is_loopback = |behind: &str| {
         let host = behind.split('/').next().unwrap_or_default();
         let host = match host.strip_prefix('[') {
@@ -183,7 +183,7 @@ pub fn rest_token_keys(text: &str) -> Result<Option<KeysAt>, Reason> {
 
 /// # Errors
 /// When it is neither yes nor no.
-pub fn boolean(text: &str) -> Result<bool, Reason> {
+pub(super) fn boolean(text: &str) -> Result<bool, Reason> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "on" | "yes" | "1" => Ok(true),
         "false" | "off" | "no" | "0" => Ok(false),
@@ -193,7 +193,7 @@ pub fn boolean(text: &str) -> Result<bool, Reason> {
 
 /// # Errors
 /// When it is another word.
-pub fn fsync(text: &str) -> Result<FsyncWhen, Reason> {
+pub(super) fn fsync(text: &str) -> Result<FsyncWhen, Reason> {
     match text {
         "always" => Ok(FsyncWhen::Always),
         "never" => Ok(FsyncWhen::Never),
@@ -203,7 +203,7 @@ pub fn fsync(text: &str) -> Result<FsyncWhen, Reason> {
 
 /// # Errors
 /// When it is no size or out of bounds.
-pub fn disk_reserve(text: &str) -> Result<u64, Reason> {
+pub(super) fn disk_reserve(text: &str) -> Result<u64, Reason> {
     let bytes = size(text).filter(|bytes| DISK_RESERVE.contains(bytes));
     bytes.ok_or_else(|| "a size up to 1TB, such as 256MB or 1GB".to_owned())
 }
@@ -212,7 +212,7 @@ pub fn disk_reserve(text: &str) -> Result<u64, Reason> {
 ///
 /// # Errors
 /// When it is no number or out of bounds.
-pub fn segment_rows(text: &str) -> Result<Option<u64>, Reason> {
+pub(super) fn segment_rows(text: &str) -> Result<Option<u64>, Reason> {
     if text == "off" {
         return Ok(None);
     }
@@ -224,21 +224,21 @@ pub fn segment_rows(text: &str) -> Result<Option<u64>, Reason> {
 ///
 /// # Errors
 /// When it is no number of percent.
-pub fn segment_dirty(text: &str) -> Result<u64, Reason> {
+pub(super) fn segment_dirty(text: &str) -> Result<u64, Reason> {
     let percent = text.strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
     percent.filter(|percent| *percent <= 100).ok_or_else(|| "0% to 100%".to_owned())
 }
 
 /// # Errors
 /// When it is another word.
-pub fn egt_mode(text: &str) -> Result<EgtMode, Reason> {
+pub(super) fn egt_mode(text: &str) -> Result<EgtMode, Reason> {
     let modes = [EgtMode::Strict, EgtMode::Observe];
     modes.into_iter().find(|mode| mode.name() == text).ok_or_else(|| "strict or observe".to_owned())
 }
 
 /// How lines of the log look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
+pub(super) enum LogFormat {
     Text,
     /// An object in each line.
     Json,
@@ -246,7 +246,7 @@ pub enum LogFormat {
 
 /// # Errors
 /// When it is another word.
-pub fn log_format(text: &str) -> Result<LogFormat, Reason> {
+pub(super) fn log_format(text: &str) -> Result<LogFormat, Reason> {
     match text {
         "text" => Ok(LogFormat::Text),
         "json" => Ok(LogFormat::Json),
@@ -256,7 +256,7 @@ pub fn log_format(text: &str) -> Result<LogFormat, Reason> {
 
 /// # Errors
 /// When it is no time.
-pub fn log_slow(text: &str) -> Result<Option<Duration>, Reason> {
+pub(super) fn log_slow(text: &str) -> Result<Option<Duration>, Reason> {
     if text == "off" {
         return Ok(None);
     }
@@ -273,7 +273,7 @@ pub fn log_slow(text: &str) -> Result<Option<Duration>, Reason> {
 
 /// # Errors
 /// When it is no number or out of bounds.
-pub fn max_connections(text: &str) -> Result<usize, Reason> {
+pub(super) fn max_connections(text: &str) -> Result<usize, Reason> {
     let (low, high) = (MAX_CONNECTIONS.start(), MAX_CONNECTIONS.end());
     let number = text.parse().ok().filter(|n| MAX_CONNECTIONS.contains(n));
     number.ok_or_else(|| format!("a number from {low} to {high}"))
@@ -281,7 +281,7 @@ pub fn max_connections(text: &str) -> Result<usize, Reason> {
 
 /// # Errors
 /// When it is no number or out of bounds.
-pub fn account_requests(text: &str) -> Result<usize, Reason> {
+pub(super) fn account_requests(text: &str) -> Result<usize, Reason> {
     let (low, high) = (ACCOUNT_REQUESTS.start(), ACCOUNT_REQUESTS.end());
     let number = text.parse().ok().filter(|n| ACCOUNT_REQUESTS.contains(n));
     number.ok_or_else(|| format!("a number from {low} to {high}"))
@@ -291,7 +291,7 @@ pub fn account_requests(text: &str) -> Result<usize, Reason> {
 ///
 /// # Errors
 /// When one of them is no time or too long, or there are too many.
-pub fn retry_delays(text: &str) -> Result<Vec<Duration>, Reason> {
+pub(super) fn retry_delays(text: &str) -> Result<Vec<Duration>, Reason> {
     if text == "off" {
         return Ok(Vec::new());
     }
@@ -302,7 +302,7 @@ pub fn retry_delays(text: &str) -> Result<Vec<Duration>, Reason> {
 
 /// # Errors
 /// When it is no time or too long.
-pub fn retry_budget(text: &str) -> Result<Duration, Reason> {
+pub(super) fn retry_budget(text: &str) -> Result<Duration, Reason> {
     retry_time(text).ok_or_else(|| "a time up to 600s, such as 60s".to_owned())
 }
 
@@ -310,7 +310,7 @@ pub fn retry_budget(text: &str) -> Result<Duration, Reason> {
 ///
 /// # Errors
 /// When it is no time or out of bounds.
-pub fn rediscover(text: &str) -> Result<Option<Duration>, Reason> {
+pub(super) fn rediscover(text: &str) -> Result<Option<Duration>, Reason> {
     if text == "off" {
         return Ok(None);
     }
@@ -335,13 +335,13 @@ fn retry_time(text: &str) -> Option<Duration> {
 ///
 /// # Errors
 /// When it is no number or out of bounds.
-pub fn max_connections_per_user(text: &str) -> Result<Option<usize>, Reason> {
+pub(super) fn max_connections_per_user(text: &str) -> Result<Option<usize>, Reason> {
     if text == "0" { Ok(None) } else { max_connections(text).map(Some) }
 }
 
 /// # Errors
 /// When it is another word.
-pub fn auth(text: &str) -> Result<Method, Reason> {
+pub(super) fn auth(text: &str) -> Result<Method, Reason> {
     match text {
         "auto" => Ok(Method::Auto),
         "trust" => Ok(Method::Trust),
@@ -352,7 +352,7 @@ pub fn auth(text: &str) -> Result<Method, Reason> {
 
 /// # Errors
 /// When it is no time or out of bounds.
-pub fn authentication_timeout(text: &str) -> Result<Duration, Reason> {
+pub(super) fn authentication_timeout(text: &str) -> Result<Duration, Reason> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let factor = match unit.trim() {
@@ -367,7 +367,7 @@ pub fn authentication_timeout(text: &str) -> Result<Duration, Reason> {
 
 /// # Errors
 /// When it is no size or out of bounds.
-pub fn query_memory(text: &str) -> Result<usize, Reason> {
+pub(super) fn query_memory(text: &str) -> Result<usize, Reason> {
     let bytes = size(text).filter(|bytes| QUERY_MEMORY.contains(bytes));
     let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
     bytes.ok_or_else(|| "a size from 16MB to 1TB, such as 512MB or 2GB".to_owned())
@@ -375,7 +375,7 @@ pub fn query_memory(text: &str) -> Result<usize, Reason> {
 
 /// # Errors
 /// When it is no size or out of bounds.
-pub fn transaction_memory(text: &str) -> Result<usize, Reason> {
+pub(super) fn transaction_memory(text: &str) -> Result<usize, Reason> {
     let bytes = size(text).filter(|bytes| TRANSACTION_MEMORY.contains(bytes));
     let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
     bytes.ok_or_else(|| "a size from 1MB to 1TB, such as 64MB or 1GB".to_owned())

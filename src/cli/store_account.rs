@@ -13,7 +13,7 @@ use super::config::{ConfigError, Origin};
 
 /// How the account is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AccountConfig {
+pub(super) enum AccountConfig {
     ConnectionString(SecretSource),
     Key {
         endpoint: String,
@@ -31,7 +31,7 @@ pub enum AccountConfig {
 
 /// How an account is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccountUse {
+pub(super) struct AccountUse {
     /// Nothing is ever written there.
     pub read_only: bool,
     /// Under way at one time.
@@ -43,7 +43,7 @@ pub struct AccountUse {
 
 /// Where a secret is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretSource {
+pub(super) enum SecretSource {
     Variable(String),
     File(PathBuf),
     Here(Secret),
@@ -51,7 +51,7 @@ pub enum SecretSource {
 
 /// Why an account cannot be used.
 #[derive(Debug, Error)]
-pub enum OpenAccountError {
+pub(super) enum OpenAccountError {
     #[error("the environment variable {0}, named for the account, is not set")]
     NoVariable(String),
     #[error("cannot read the file {}, named for the account: {reason}", file.display())]
@@ -65,7 +65,7 @@ pub enum OpenAccountError {
 impl SecretSource {
     /// # Errors
     /// When the secret itself is in an option.
-    pub fn of(value: &str, at: &Origin) -> Result<Self, ConfigError> {
+    pub(super) fn of(value: &str, at: &Origin) -> Result<Self, ConfigError> {
         if let Some(name) = value.strip_prefix("env:") {
             return Ok(SecretSource::Variable(name.to_owned()));
         }
@@ -99,7 +99,7 @@ impl SecretSource {
 impl AccountConfig {
     /// # Errors
     /// When a secret cannot be read, or is none.
-    pub fn open(&self) -> Result<AzureAccount, OpenAccountError> {
+    pub(super) fn open(&self) -> Result<AzureAccount, OpenAccountError> {
         Ok(match self {
             AccountConfig::ConnectionString(source) => AzureAccount::of_connection_string(&source.read()?)?,
             AccountConfig::Key { endpoint, key } => AzureAccount::new(endpoint, Credential::key(&key.read()?)?)?,

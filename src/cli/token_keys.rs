@@ -9,7 +9,7 @@ use tablegate_store::table::StoreError;
 
 /// Whose tokens are let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TokenIssuer {
+pub(super) struct TokenIssuer {
     pub issuer: String,
     pub audience: String,
     pub keys: KeysAt,
@@ -17,7 +17,7 @@ pub struct TokenIssuer {
 
 /// Where a key set is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeysAt {
+pub(super) enum KeysAt {
     File(PathBuf),
     Url(String),
 }
@@ -25,7 +25,7 @@ pub enum KeysAt {
 impl TokenIssuer {
     /// # Errors
     /// When this machine's certificates cannot be used.
-    pub fn open(&self) -> Result<TokenConfig, StoreError> {
+    pub(super) fn open(&self) -> Result<TokenConfig, StoreError> {
         let keys: Arc<dyn KeySource> = match &self.keys {
             KeysAt::File(file) => Arc::new(KeyFile(file.clone())),
             KeysAt::Url(url) => Arc::new(Published(PublicDocument::new(url)?)),

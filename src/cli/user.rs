@@ -11,7 +11,7 @@ use super::config::Config;
 
 /// Why a user could not be added, changed or removed.
 #[derive(Debug, Error)]
-pub enum UserError {
+pub(super) enum UserError {
     #[error("a store in memory keeps no users; say where they are with --users")]
     NoFile,
     #[error("cannot read the password: {0}")]
@@ -30,7 +30,7 @@ pub enum UserError {
 ///
 /// # Errors
 /// One line for the person who asked.
-pub fn run(command: &UserCommand, config: &Config) -> Result<(), UserError> {
+pub(super) fn run(command: &UserCommand, config: &Config) -> Result<(), UserError> {
     let file = UsersFile::new(config.users.as_ref().ok_or(UserError::NoFile)?);
     let text = match command {
         UserCommand::Add { name, role } => {

@@ -36,7 +36,7 @@ const PART_OF_MESSAGES: usize = 4;
 
 /// Why the parts could not be put together.
 #[derive(Debug, Error)]
-pub enum WiringError {
+pub(super) enum WiringError {
     #[error("cannot use the data folder {}: {error}", folder.display())]
     Folder { folder: PathBuf, error: std::io::Error },
     /// In use, or not one of ours: the store says which, with the folder.
@@ -59,7 +59,7 @@ pub enum WiringError {
 
 /// Why the door for the Azure SDKs cannot be opened.
 #[derive(Debug, Error)]
-pub enum RestError {
+pub(super) enum RestError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("rest_token_keys: {0}")]
@@ -67,7 +67,7 @@ pub enum RestError {
 }
 
 /// A store, opened.
-pub struct Opened {
+pub(super) struct Opened {
     pub store: Arc<dyn TableStore>,
     /// Where temporary tables are.
     pub scratch: Arc<dyn TableStore>,
@@ -81,7 +81,7 @@ pub struct Opened {
 ///
 /// # Errors
 /// When the folder cannot be made, is in use or is damaged.
-pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
+pub(super) fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     match config {
         StoreConfig::Memory => {
@@ -203,7 +203,7 @@ fn open_scratch(folder: &Path, clock: Arc<dyn Clock>, reserve_bytes: u64) -> Res
 
 /// # Errors
 /// When the catalogue is damaged.
-pub async fn open_engine(
+pub(super) async fn open_engine(
     store: Arc<dyn TableStore>,
     scratch: Arc<dyn TableStore>,
     config: &Config,
@@ -228,7 +228,7 @@ pub async fn open_engine(
 
 /// # Errors
 /// When the certificate or its key cannot be used.
-pub fn front_end(config: &Config) -> Result<PgConfig, TlsError> {
+pub(super) fn front_end(config: &Config) -> Result<PgConfig, TlsError> {
     let tls = config.tls.as_ref().map(|files| Tls::load(&files.certificate, &files.key)).transpose()?;
     Ok(PgConfig {
         max_connections: config.max_connections,
@@ -251,7 +251,7 @@ const HTTP: &[u8] = b"http/1.1";
 ///
 /// # Errors
 /// When the certificate or its key cannot be used, or this machine's certificates for asking for keys of tokens.
-pub fn rest(config: &Config) -> Result<RestConfig, RestError> {
+pub(super) fn rest(config: &Config) -> Result<RestConfig, RestError> {
     let load = |files: &super::config::TlsFiles| server_config(&files.certificate, &files.key, HTTP);
     let tls = config.tls.as_ref().map(load).transpose()?;
     let tokens = config.rest_tokens.as_ref().map(TokenIssuer::open).transpose().map_err(RestError::TokenKeys)?;

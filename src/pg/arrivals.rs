@@ -15,7 +15,7 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    pub fn within(bytes: usize) -> Arc<Self> {
+    pub(crate) fn within(bytes: usize) -> Arc<Self> {
         Arc::new(Self { left: AtomicUsize::new(bytes) })
     }
 
@@ -32,13 +32,13 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    pub fn nothing(all: Arc<Arrivals>) -> Self {
+    pub(crate) fn nothing(all: Arc<Arrivals>) -> Self {
         Self { all, held: 0 }
     }
 
     /// Holds so many bytes from now on, instead of what it held; false where there are not as many.
     #[must_use]
-    pub fn hold(&mut self, bytes: usize) -> bool {
+    pub(crate) fn hold(&mut self, bytes: usize) -> bool {
         let wanted = if bytes <= OWN_BYTES { 0 } else { bytes.next_multiple_of(STEP_BYTES) };
         if wanted > self.held && !self.all.take(wanted - self.held) {
             return false;

@@ -141,16 +141,16 @@ struct List<'a> {
 impl<'a> BinaryColumn<'a> {
     /// # Errors
     /// 0A000 for a type that has no binary form here.
-    pub fn new(array: &'a ArrayRef, sql_type: &SqlType) -> SqlResult<Self> {
+    pub(crate) fn new(array: &'a ArrayRef, sql_type: &SqlType) -> SqlResult<Self> {
         Ok(Self { array, values: Values::new(array, sql_type)? })
     }
 
-    pub fn is_null(&self, row: usize) -> bool {
+    pub(crate) fn is_null(&self, row: usize) -> bool {
         matches!(self.values, Values::Null) || self.array.is_null(row)
     }
 
     /// Appends a cell's bytes. The cell is not NULL.
-    pub fn write(&self, row: usize, out: &mut BytesMut) {
+    pub(crate) fn write(&self, row: usize, out: &mut BytesMut) {
         self.values.write(row, out);
     }
 }

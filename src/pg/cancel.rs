@@ -31,7 +31,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub fn set(&self, token: Option<CancellationToken>) {
+    pub(crate) fn set(&self, token: Option<CancellationToken>) {
         *lock(&self.token) = token;
     }
 }
@@ -64,7 +64,7 @@ pub(super) struct Registration {
 
 impl CancelRegistry {
     /// Gives a connection its process id and secret.
-    pub fn register(self: &Arc<Self>) -> Registration {
+    pub(crate) fn register(self: &Arc<Self>) -> Registration {
         let secret = random_secret();
         let running = Arc::new(Running::default());
         let mut inner = lock(&self.inner);
@@ -76,7 +76,7 @@ impl CancelRegistry {
 
     /// Stops the statement of a connection, if the secret is right and it runs one. The client is not told whether it
     /// was.
-    pub fn cancel(&self, pid: i32, secret: i32) {
+    pub(crate) fn cancel(&self, pid: i32, secret: i32) {
         let inner = lock(&self.inner);
         if let Some(entry) = inner.entries.get(&pid)
             && entry.secret == secret

@@ -106,7 +106,7 @@ impl Refusal {
         Refusal::Other,
     ];
 
-    pub fn of(failure: &Failure) -> Self {
+    pub(crate) fn of(failure: &Failure) -> Self {
         match failure {
             Failure::TooManyConnections => Refusal::TooMany,
             Failure::TooManyConnectionsOf(_) => Refusal::TooManyOfUser,

@@ -39,20 +39,20 @@ pub(super) enum Gravity {
 }
 
 impl Failure {
-    pub fn sql(kind: ErrorKind, message: impl Into<String>) -> Self {
+    pub(crate) fn sql(kind: ErrorKind, message: impl Into<String>) -> Self {
         Failure::Sql(SqlError::new(kind, message))
     }
 
-    pub fn protocol(message: impl Into<String>) -> Self {
+    pub(crate) fn protocol(message: impl Into<String>) -> Self {
         Failure::Protocol(message.into())
     }
 
-    pub fn shutdown() -> Self {
+    pub(crate) fn shutdown() -> Self {
         Self::sql(ErrorKind::Shutdown, SHUTDOWN)
     }
 
     /// The ErrorResponse.
-    pub fn message(&self, gravity: Gravity) -> PgWireBackendMessage {
+    pub(crate) fn message(&self, gravity: Gravity) -> PgWireBackendMessage {
         let severity = match gravity {
             Gravity::Error => "ERROR",
             Gravity::Fatal => "FATAL",
@@ -71,12 +71,12 @@ impl Failure {
     }
 
     /// Whether a prepared statement would give other columns than it was described with.
-    pub fn is_plan_changed(&self) -> bool {
+    pub(crate) fn is_plan_changed(&self) -> bool {
         matches!(self, Failure::Sql(error) if error.kind == ErrorKind::PlanChanged)
     }
 
     /// Its SQLSTATE.
-    pub fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         self.code_and_text().0
     }
 

@@ -52,13 +52,13 @@ pub(super) struct FrameReader {
 }
 
 impl FrameReader {
-    pub fn new(half: ReadHalf<Stream>, arrivals: Arc<Arrivals>, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(half: ReadHalf<Stream>, arrivals: Arc<Arrivals>, counters: Arc<Counters>) -> Self {
         let arrived = Arrived::nothing(arrivals);
         Self { half, buffer: BytesMut::new(), copy_left: 0, arrived, is_cut_off: false, gone: false, counters }
     }
 
     /// The next message. Can be dropped and called again without losing anything.
-    pub async fn frame(&mut self) -> Result<Frame, Halt> {
+    pub(crate) async fn frame(&mut self) -> Result<Frame, Halt> {
         while self.copy_piece().await?.is_some() {}
         loop {
             if let Some(frame) = self.buffered_frame()? {
@@ -72,12 +72,12 @@ impl FrameReader {
     ///
     /// # Errors
     /// As [`FrameReader::frame`].
-    pub fn arrived(&mut self) -> Result<Option<Frame>, Halt> {
+    pub(crate) fn arrived(&mut self) -> Result<Option<Frame>, Halt> {
         if self.copy_left > 0 { Ok(None) } else { self.buffered_frame() }
     }
 
     /// The next part of the CopyData message that was begun; `None` at its end.
-    pub async fn copy_piece(&mut self) -> Result<Option<Bytes>, Halt> {
+    pub(crate) async fn copy_piece(&mut self) -> Result<Option<Bytes>, Halt> {
         if self.copy_left == 0 {
             return Ok(None);
         }
@@ -90,7 +90,7 @@ impl FrameReader {
     }
 
     /// Whether a Sync is what the client sent next, as far as it has arrived.
-    pub fn sync_is_next(&mut self) -> bool {
+    pub(crate) fn sync_is_next(&mut self) -> bool {
         if self.buffer.is_empty() {
             self.buffer.reserve(READ_SIZE);
             // What has not arrived is not waited for.
@@ -104,7 +104,7 @@ impl FrameReader {
     }
 
     /// Reads ahead a little while a statement runs. Resolves when the client has gone, and never otherwise.
-    pub async fn watch(&mut self) {
+    pub(crate) async fn watch(&mut self) {
         while self.buffer.len() < READ_AHEAD {
             if self.fill().await.is_err() {
                 return;
@@ -115,7 +115,7 @@ impl FrameReader {
 
     /// Reads what a client still sends of a message that was cut off, and forgets it: a client that sends does not hear what it
     /// is told, and a connection that is closed with something unread loses it.
-    pub async fn let_finish(&mut self) {
+    pub(crate) async fn let_finish(&mut self) {
         if !self.is_cut_off {
             return;
         }

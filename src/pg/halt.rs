@@ -64,14 +64,14 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
-    pub fn new(running: Arc<Running>, kill: CancellationToken, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(running: Arc<Running>, kill: CancellationToken, counters: Arc<Counters>) -> Self {
         let cancel = CancellationToken::new();
         let watch = Arc::new(Watch::new(&cancel, &kill, None));
         Self { running, cancel, deadline: None, kill, counters, watch }
     }
 
     /// A message is being handled: from now on a cancel request is for it.
-    pub fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         // Between two messages no cancel request can reach the token, so one that was not used can be used again.
         if self.cancel.is_cancelled() {
             self.cancel = CancellationToken::new();
@@ -81,12 +81,12 @@ impl Interrupts {
     }
 
     /// It has been handled: a cancel request that comes now is too late.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.running.set(None);
     }
 
     /// Starts the statement's time, unless it is running already.
-    pub fn arm(&mut self, timeout: Option<Duration>) {
+    pub(crate) fn arm(&mut self, timeout: Option<Duration>) {
         if self.deadline.is_none()
             && let Some(timeout) = timeout
         {
@@ -95,7 +95,7 @@ impl Interrupts {
         }
     }
 
-    pub fn disarm(&mut self) {
+    pub(crate) fn disarm(&mut self) {
         if self.deadline.take().is_some() {
             self.renew_watch();
         }
@@ -106,12 +106,12 @@ impl Interrupts {
     }
 
     /// The client is told that a statement failed.
-    pub fn count_error(&self, failure: &Failure) {
+    pub(crate) fn count_error(&self, failure: &Failure) {
         self.counters.add_error(failure);
     }
 
     /// The client is told why its connection ends.
-    pub fn count_end(&self, failure: &Failure) {
+    pub(crate) fn count_end(&self, failure: &Failure) {
         self.counters.add_error(failure);
         match failure {
             Failure::IdleSession => self.counters.add_stopped(Stopped::IdleSession),
@@ -121,7 +121,7 @@ impl Interrupts {
     }
 
     /// Resolves when the statement is to stop.
-    pub async fn stopped(&self) -> Halt {
+    pub(crate) async fn stopped(&self) -> Halt {
         let reason = tokio::select! {
             biased;
             () = self.killed() => return Halt::Fatal(Failure::shutdown()),
@@ -135,7 +135,7 @@ impl Interrupts {
     }
 
     /// Does work that keeps the thread, and has to ask whether it may go on.
-    pub fn run<T>(&self, work: impl FnOnce() -> Result<T, Box<SqlError>>) -> Result<T, Halt> {
+    pub(crate) fn run<T>(&self, work: impl FnOnce() -> Result<T, Box<SqlError>>) -> Result<T, Halt> {
         let asked: Arc<dyn interrupt::Watch> = self.watch.clone();
         let done = interrupt::within(&asked, work);
         self.watch.count(&self.counters);
@@ -143,17 +143,17 @@ impl Interrupts {
     }
 
     /// Resolves when the connection is to end whatever it does.
-    pub async fn killed(&self) {
+    pub(crate) async fn killed(&self) {
         self.kill.cancelled().await;
     }
 
     /// Whether the connection is to end whatever it does.
-    pub fn is_killed(&self) -> bool {
+    pub(crate) fn is_killed(&self) -> bool {
         self.kill.is_cancelled()
     }
 
     /// Does the work, unless it is to stop or the client leaves meanwhile: then the work is dropped.
-    pub async fn guard<F: Future>(&self, reader: &mut FrameReader, work: F) -> Result<F::Output, Halt> {
+    pub(crate) async fn guard<F: Future>(&self, reader: &mut FrameReader, work: F) -> Result<F::Output, Halt> {
         let work = pin!(work);
         let mut work = interrupt::scope(self.watch.clone(), work);
         // Reads by key and the like are done at once: nothing has to be listened to meanwhile.

@@ -27,12 +27,12 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub fn new(half: WriteHalf<Stream>, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(half: WriteHalf<Stream>, counters: Arc<Counters>) -> Self {
         Self { half, buffer: BytesMut::with_capacity(FLUSH_SIZE), open: None, counters }
     }
 
     /// Adds a message. One that cannot be encoded leaves nothing behind.
-    pub fn send(&mut self, message: &PgWireBackendMessage) {
+    pub(crate) fn send(&mut self, message: &PgWireBackendMessage) {
         let before = self.buffer.len();
         if let Err(error) = message.encode(&mut self.buffer) {
             self.buffer.truncate(before);
@@ -41,19 +41,19 @@ impl Outbox {
     }
 
     /// Adds a message without a body.
-    pub fn send_bare(&mut self, tag: u8) {
+    pub(crate) fn send_bare(&mut self, tag: u8) {
         self.buffer.put_u8(tag);
         self.buffer.put_i32(4);
     }
 
     /// ReadyForQuery, with its status byte.
-    pub fn send_ready(&mut self, status: u8) {
+    pub(crate) fn send_ready(&mut self, status: u8) {
         self.buffer.put_u8(b'Z');
         self.buffer.put_i32(5);
         self.buffer.put_u8(status);
     }
 
-    pub fn send_command_complete(&mut self, tag: CommandTag) {
+    pub(crate) fn send_command_complete(&mut self, tag: CommandTag) {
         let out = self.open(b'C');
         // Writing to memory does not fail.
         let _ = write!(out, "{tag}");
@@ -63,7 +63,7 @@ impl Outbox {
     }
 
     /// Begins a message whose body is written by hand.
-    pub fn open(&mut self, tag: u8) -> &mut BytesMut {
+    pub(crate) fn open(&mut self, tag: u8) -> &mut BytesMut {
         self.open = Some(self.buffer.len());
         self.buffer.put_u8(tag);
         self.buffer.put_i32(0);
@@ -71,7 +71,7 @@ impl Outbox {
     }
 
     /// Ends it: its length is known now.
-    pub fn close(&mut self) -> Result<(), Failure> {
+    pub(crate) fn close(&mut self) -> Result<(), Failure> {
         let Some(start) = self.open.take() else { return Ok(()) };
         // The length counts itself, not the type byte.
         match i32::try_from(self.buffer.len() - start - 1) {
@@ -87,23 +87,23 @@ impl Outbox {
     }
 
     /// Forgets a message that was begun and will not be ended.
-    pub fn discard_open(&mut self) {
+    pub(crate) fn discard_open(&mut self) {
         if let Some(start) = self.open.take() {
             self.buffer.truncate(start);
         }
     }
 
     /// So many rows of a result were added.
-    pub fn count_rows(&self, rows: usize) {
+    pub(crate) fn count_rows(&self, rows: usize) {
         self.counters.rows_sent.add(rows as u64);
     }
 
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.buffer.len() >= FLUSH_SIZE
     }
 
     /// Sends everything. Can be dropped and called again without losing or repeating anything.
-    pub async fn flush(&mut self) -> io::Result<()> {
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
         while !self.buffer.is_empty() {
             match self.half.write_buf(&mut self.buffer).await? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
@@ -115,7 +115,7 @@ impl Outbox {
     }
 
     /// Tells the client that nothing more will come.
-    pub async fn finish(&mut self) {
+    pub(crate) async fn finish(&mut self) {
         // A client that is gone need not be told.
         let _ = self.half.shutdown().await;
     }

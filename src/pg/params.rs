@@ -28,7 +28,7 @@ impl Format {
     ///
     /// # Errors
     /// 08P01 for another number of codes, as `what` says it; 22023 for a code that is not one.
-    pub fn spread(codes: &[i16], count: usize, mismatch: impl FnOnce() -> String) -> Result<Vec<Self>, Failure> {
+    pub(crate) fn spread(codes: &[i16], count: usize, mismatch: impl FnOnce() -> String) -> Result<Vec<Self>, Failure> {
         match codes {
             [] => Ok(vec![Format::Text; count]),
             [code] => Ok(vec![Format::of_code(*code)?; count]),
@@ -37,7 +37,7 @@ impl Format {
         }
     }
 
-    pub fn code(self) -> i16 {
+    pub(crate) fn code(self) -> i16 {
         match self {
             Format::Text => 0,
             Format::Binary => 1,

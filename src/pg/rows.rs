@@ -125,7 +125,7 @@ impl Cursor {
     ///
     /// # Errors
     /// As [`Session::with_oids`].
-    pub async fn new(session: &mut Session, rows: Rows, formats: Vec<Format>) -> SqlResult<Self> {
+    pub(crate) async fn new(session: &mut Session, rows: Rows, formats: Vec<Format>) -> SqlResult<Self> {
         let Rows { columns, stream, tag } = rows;
         let is_binary = |column: usize| formats.get(column) == Some(&Format::Binary);
         let stream = session.with_oids(&columns, is_binary, stream).await?;
@@ -133,7 +133,7 @@ impl Cursor {
     }
 
     /// Sends rows until they end or `limit` of them are sent.
-    pub async fn send(&mut self, to: &mut Sending<'_>, limit: Option<u64>) -> Result<Sent, Halt> {
+    pub(crate) async fn send(&mut self, to: &mut Sending<'_>, limit: Option<u64>) -> Result<Sent, Halt> {
         let mut rows = 0;
         let mut began = Instant::now();
         loop {

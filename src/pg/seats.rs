@@ -25,13 +25,13 @@ pub(super) struct Seat {
 }
 
 impl Seats {
-    pub fn new(most: usize, most_of_user: Option<usize>) -> Arc<Self> {
+    pub(crate) fn new(most: usize, most_of_user: Option<usize>) -> Arc<Self> {
         Arc::new(Self { most, most_of_user, taken: Mutex::default() })
     }
 
     /// # Errors
     /// 53300 when all places, or all of the user's, are taken.
-    pub fn take(self: &Arc<Self>, user: &str) -> Result<Seat, Failure> {
+    pub(crate) fn take(self: &Arc<Self>, user: &str) -> Result<Seat, Failure> {
         let mut taken = self.lock();
         if taken.all >= self.most {
             return Err(Failure::TooManyConnections);

@@ -24,7 +24,7 @@ pub(super) enum Stream {
 
 impl Stream {
     /// Whether the client begins with a handshake, without asking for it.
-    pub async fn begins_with_tls(&self) -> io::Result<bool> {
+    pub(crate) async fn begins_with_tls(&self) -> io::Result<bool> {
         let Stream::Plain(tcp) = self else { return Ok(false) };
         let mut first = [0];
         Ok(tcp.peek(&mut first).await? > 0 && first[0] == TLS_HANDSHAKE)
@@ -32,7 +32,7 @@ impl Stream {
 
     /// The handshake. Nothing was read ahead of it: bytes that somebody slipped in before it break it, and are never
     /// taken for the client's.
-    pub async fn encrypt(&mut self, tls: &Tls) -> io::Result<()> {
+    pub(crate) async fn encrypt(&mut self, tls: &Tls) -> io::Result<()> {
         let Stream::Plain(tcp) = std::mem::replace(self, Stream::Closed) else {
             return Err(io::ErrorKind::NotConnected.into());
         };
@@ -43,7 +43,7 @@ impl Stream {
     }
 
     /// How it is encrypted, if it is.
-    pub fn encryption(&self) -> Option<Encryption> {
+    pub(crate) fn encryption(&self) -> Option<Encryption> {
         match self {
             Stream::Tls(stream) => Some(tls::encryption(stream.get_ref().1)),
             Stream::Plain(_) | Stream::Closed => None,
@@ -51,7 +51,7 @@ impl Stream {
     }
 
     /// Whether the handshake agreed on PostgreSQL's protocol, as it must where no SSLRequest did.
-    pub fn agreed_on_protocol(&self) -> bool {
+    pub(crate) fn agreed_on_protocol(&self) -> bool {
         match self {
             Stream::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(tls::PROTOCOL),
             Stream::Plain(_) | Stream::Closed => false,

@@ -55,7 +55,7 @@ impl Resource {
     ///
     /// # Errors
     /// For a name that no table can have, and for keys that are none.
-    pub fn parse(path: &str) -> RestResult<Self> {
+    pub(crate) fn parse(path: &str) -> RestResult<Self> {
         let (name, keys) = match path.split_once('(') {
             Some((name, keys)) => (name, Some(keys.strip_suffix(')').ok_or(Refusal::InvalidInput)?)),
             None => (path, None),

@@ -26,45 +26,45 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub fn new(status: StatusCode) -> Self {
+    pub(crate) fn new(status: StatusCode) -> Self {
         Self { status, headers: HeaderMap::new(), body: Bytes::new(), entities: 0, scanned: 0 }
     }
 
-    pub fn json(status: StatusCode, metadata: Metadata, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn json(status: StatusCode, metadata: Metadata, body: impl Into<Bytes>) -> Self {
         Self { body: body.into(), ..Self::new(status) }.with(CONTENT_TYPE, metadata.content_type())
     }
 
-    pub fn xml(status: StatusCode, body: String) -> Self {
+    pub(crate) fn xml(status: StatusCode, body: String) -> Self {
         Self { body: body.into(), ..Self::new(status) }.with(CONTENT_TYPE, XML)
     }
 
     /// With a header; one whose value cannot stand in a header is left out.
-    pub fn with(mut self, name: HeaderName, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.insert(name, value);
         }
         self
     }
 
-    pub fn with_name(self, name: &'static str, value: &str) -> Self {
+    pub(crate) fn with_name(self, name: &'static str, value: &str) -> Self {
         self.with(HeaderName::from_static(name), value)
     }
 
-    pub fn with_etag(self, etag: &str) -> Self {
+    pub(crate) fn with_etag(self, etag: &str) -> Self {
         self.with(ETAG, etag)
     }
 
     /// Where the thing that was made is, as the service says it twice.
-    pub fn with_location(self, location: &str) -> Self {
+    pub(crate) fn with_location(self, location: &str) -> Self {
         self.with(LOCATION, location).with_name("dataserviceid", location)
     }
 
-    pub fn with_entities(self, entities: u64) -> Self {
+    pub(crate) fn with_entities(self, entities: u64) -> Self {
         Self { entities, ..self }
     }
 
     /// The refusal as the client wants it: JSON, or XML where the service speaks that.
-    pub fn refusal(refusal: &Refusal, request: Uuid, in_xml: bool) -> Self {
+    pub(crate) fn refusal(refusal: &Refusal, request: Uuid, in_xml: bool) -> Self {
         let (status, code) = refusal.code();
         let message = format!("{refusal}\nRequestId:{request}\nTime:{}", time());
         let answer = if in_xml {
@@ -89,7 +89,7 @@ impl Answer {
     }
 
     /// With what every answer says.
-    pub fn into_response(
+    pub(crate) fn into_response(
         self,
         request: Uuid,
         client_request: Option<&HeaderValue>,

@@ -34,7 +34,7 @@ pub(crate) struct Taken {
 
 impl Room {
     /// Room for one body at least.
-    pub fn new(bytes: usize) -> Self {
+    pub(crate) fn new(bytes: usize) -> Self {
         let all = bytes.max(EGT_MAX_BYTES);
         Self { bytes: Arc::new(Semaphore::new(all)), all }
     }
@@ -55,7 +55,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    pub fn new(incoming: Incoming, waits_to_be_asked: bool) -> Self {
+    pub(crate) fn new(incoming: Incoming, waits_to_be_asked: bool) -> Self {
         Self { incoming: Some(incoming).filter(|body| !body.is_end_stream()), waits_to_be_asked }
     }
 
@@ -63,7 +63,7 @@ impl Body {
     ///
     /// # Errors
     /// When it is longer than that of a transaction may be, is not sent in time, or finds no room in `patience`.
-    pub async fn read(&mut self, room: &Room, patience: Duration) -> RestResult<Taken> {
+    pub(crate) async fn read(&mut self, room: &Room, patience: Duration) -> RestResult<Taken> {
         let Some(incoming) = &mut self.incoming else { return Ok(Taken { bytes: Bytes::new(), _room: None }) };
         let hint = incoming.size_hint();
         if hint.lower() > EGT_MAX_BYTES as u64 {
@@ -81,7 +81,7 @@ impl Body {
 
     /// Reads what nobody looks at and keeps nothing of it, while the answer is on its way. Who waits to be asked for it is
     /// not asked.
-    pub fn discard(self) {
+    pub(crate) fn discard(self) {
         let Some(incoming) = self.incoming.filter(|_| !self.waits_to_be_asked) else { return };
         tokio::spawn(async move {
             let mut rest = Limited::new(incoming, DISCARDED_MAX);

@@ -44,11 +44,11 @@ pub(crate) struct RequestNumbers {
 }
 
 impl RequestNumbers {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { random: Uuid::new_v4().as_u64_pair().0, count: AtomicU64::new(1) }
     }
 
-    pub fn next(&self) -> Uuid {
+    pub(crate) fn next(&self) -> Uuid {
         Uuid::from_u64_pair(self.random, self.count.fetch_add(1, Ordering::Relaxed))
     }
 }
@@ -61,7 +61,7 @@ pub(crate) struct AccountBook {
 }
 
 impl AccountBook {
-    pub fn new(file: Option<AccountsFile>, with_emulator: bool) -> Self {
+    pub(crate) fn new(file: Option<AccountsFile>, with_emulator: bool) -> Self {
         let key = AccountKey::parse(EMULATOR_KEY).ok().filter(|_| with_emulator);
         Self { file, emulator: key.map(|key| Arc::new([key.clone(), key])) }
     }
@@ -70,7 +70,7 @@ impl AccountBook {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn keys(&self, account: &str) -> RestResult<Option<Arc<AccountKeys>>> {
+    pub(crate) fn keys(&self, account: &str) -> RestResult<Option<Arc<AccountKeys>>> {
         if account == EMULATOR_ACCOUNT {
             return Ok(self.emulator.clone());
         }
@@ -84,37 +84,37 @@ impl AccountBook {
 }
 
 impl Door {
-    pub fn reader(&self) -> Arc<dyn TableReader> {
+    pub(crate) fn reader(&self) -> Arc<dyn TableReader> {
         self.store.reader()
     }
 
     /// Whether clients may know of a table that is in the store.
-    pub fn is_visible(&self, table: &TableName) -> bool {
+    pub(crate) fn is_visible(&self, table: &TableName) -> bool {
         !own::is_it(table) && self.coordinator.is_visible(table)
     }
 
     /// # Errors
     /// [`Refusal::TableMissing`] for a table that clients must not know of.
-    pub fn check_visible(&self, table: &TableName) -> RestResult<()> {
+    pub(crate) fn check_visible(&self, table: &TableName) -> RestResult<()> {
         if self.is_visible(table) { Ok(()) } else { Err(Refusal::TableMissing) }
     }
 
     /// # Errors
     /// [`Refusal::TableMissing`] for a table that is not there.
-    pub async fn check_there(&self, table: &TableName) -> RestResult<()> {
+    pub(crate) async fn check_there(&self, table: &TableName) -> RestResult<()> {
         self.check_visible(table)?;
         let tables = self.reader().list_tables().await?;
         if tables.contains(table) { Ok(()) } else { Err(Refusal::TableMissing) }
     }
 
     /// The visible tables, in the order of their names.
-    pub async fn tables(&self) -> RestResult<Vec<TableName>> {
+    pub(crate) async fn tables(&self) -> RestResult<Vec<TableName>> {
         let mut tables = self.reader().list_tables().await?;
         tables.retain(|table| self.is_visible(table));
         Ok(tables)
     }
 
-    pub async fn create_table(&self, table: &TableName) -> RestResult<()> {
+    pub(crate) async fn create_table(&self, table: &TableName) -> RestResult<()> {
         if own::is_it(table) {
             return Err(Refusal::TableExists);
         }
@@ -127,7 +127,7 @@ impl Door {
         })
     }
 
-    pub async fn drop_table(&self, table: &TableName, patience: Duration) -> RestResult<()> {
+    pub(crate) async fn drop_table(&self, table: &TableName, patience: Duration) -> RestResult<()> {
         if !self.is_visible(table) {
             return Err(Refusal::Missing);
         }
@@ -142,7 +142,7 @@ impl Door {
     ///
     /// # Errors
     /// With the operation that it is about.
-    pub async fn commit(&self, batch: Batch, patience: Duration) -> Result<Vec<Written>, (usize, Refusal)> {
+    pub(crate) async fn commit(&self, batch: Batch, patience: Duration) -> Result<Vec<Written>, (usize, Refusal)> {
         let locked = self.lock(&batch, patience).await.map_err(|refusal| (0, refusal))?;
         let store = Arc::clone(&self.store);
         // A commit runs to its end whether or not the client is still there, and its rows stay locked until then.
@@ -164,7 +164,7 @@ impl Door {
 
     /// Whether nearly all of a large table is kept as columns too: then they tell where entities are that are looked for by their
     /// properties.
-    pub fn keeps_columns(&self, table: &TableName) -> bool {
+    pub(crate) fn keeps_columns(&self, table: &TableName) -> bool {
         let is_read = |state| matches!(state, SegmentState::Clean | SegmentState::Dirty);
         let segments = self.store.segments(table);
         let kept: u64 = segments.iter().filter(|segment| is_read(segment.state)).map(|segment| segment.entities).sum();
@@ -174,7 +174,7 @@ impl Door {
 
     /// # Errors
     /// [`Refusal::Busy`] when so many entities are more than the service would carry now.
-    pub fn throttle(&self, table: &TableName, partition: Option<&str>, entities: u64) -> RestResult<()> {
+    pub(crate) fn throttle(&self, table: &TableName, partition: Option<&str>, entities: u64) -> RestResult<()> {
         let takes = self.throttle.as_ref().is_none_or(|throttle| throttle.takes(table, partition, entities));
         if takes { Ok(()) } else { Err(Refusal::Busy) }
     }

@@ -30,7 +30,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// # Errors
     /// For what is no write.
-    pub fn of(verb: Verb, resource: &Resource, has_condition: bool) -> RestResult<Self> {
+    pub(crate) fn of(verb: Verb, resource: &Resource, has_condition: bool) -> RestResult<Self> {
         match (verb, resource, has_condition) {
             (Verb::Post, Resource::Table(_), _) => Ok(Kind::Insert),
             (Verb::Put, Resource::Entity { .. }, true) => Ok(Kind::Replace),
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    pub fn action(self) -> EntityAction {
+    pub(crate) fn action(self) -> EntityAction {
         match self {
             Kind::Insert => EntityAction::Add,
             Kind::Replace | Kind::Merge => EntityAction::Update,
@@ -52,7 +52,7 @@ impl Kind {
     }
 
     /// What it is counted as.
-    pub fn counted(self) -> counters::Operation {
+    pub(crate) fn counted(self) -> counters::Operation {
         match self {
             Kind::Insert => counters::Operation::InsertEntity,
             Kind::Replace => counters::Operation::UpdateEntity,
@@ -87,7 +87,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    pub fn of(head: &'a Head, verb: Verb, resource: Resource, body: &'a [u8]) -> Self {
+    pub(crate) fn of(head: &'a Head, verb: Verb, resource: Resource, body: &'a [u8]) -> Self {
         Self {
             verb,
             resource,
@@ -135,7 +135,7 @@ fn body(
 impl Write {
     /// # Errors
     /// For what is no write, and no entity that the service takes.
-    pub fn read(asked: Asked<'_>) -> RestResult<Self> {
+    pub(crate) fn read(asked: Asked<'_>) -> RestResult<Self> {
         if asked.if_none_match.is_some() {
             return Err(Refusal::InvalidInput);
         }
@@ -176,14 +176,14 @@ impl Write {
 
     /// # Errors
     /// When the client may not.
-    pub fn check(&self, access: &Access) -> RestResult<()> {
+    pub(crate) fn check(&self, access: &Access) -> RestResult<()> {
         let key = self.operation.key();
         let (partition, row) = (key.partition.as_str(), key.row.as_str());
         access.check(Need::Entity { table: &self.table, partition, row, action: self.kind.action() })
     }
 
     /// Takes the operation out, and leaves what the answer needs.
-    pub fn split(self) -> (Operation, Reply) {
+    pub(crate) fn split(self) -> (Operation, Reply) {
         (self.operation, Reply { table: self.table, inserted: self.inserted })
     }
 }
@@ -198,7 +198,7 @@ pub(crate) struct Reply {
 impl Reply {
     /// # Errors
     /// None are expected: what is told was just written.
-    pub fn answer(self, head: &Head, written: Written) -> RestResult<Answer> {
+    pub(crate) fn answer(self, head: &Head, written: Written) -> RestResult<Answer> {
         let (etag, timestamp) = match written {
             Written::Deleted => return Ok(Answer::new(StatusCode::NO_CONTENT).with_entities(1)),
             Written::Entity { etag, timestamp } => (etag, timestamp),

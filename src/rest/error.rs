@@ -9,11 +9,11 @@ use tablegate_store::table::{BatchError, CommitError, Rejection, StoreError};
 use thiserror::Error;
 
 /// What a handler comes to.
-pub type RestResult<T> = Result<T, Refusal>;
+pub(crate) type RestResult<T> = Result<T, Refusal>;
 
 /// Why a request is not carried out. The text of a variant is the message that a client reads.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     #[error("One of the request inputs is not valid.")]
     InvalidInput,
     /// An input that is not valid, and what is wrong with it.
@@ -136,7 +136,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// The status, and the code that clients go by.
-    pub fn code(&self) -> (StatusCode, &'static str) {
+    pub(crate) fn code(&self) -> (StatusCode, &'static str) {
         use Refusal as R;
         match self {
             R::InvalidInput | R::BadInput(_) | R::Syntax { .. } | R::TooManyComparisons(_) | R::TooManyOperations => {
@@ -189,7 +189,7 @@ impl Refusal {
     }
 
     /// Whether the service names the code in a header too: it does where its own front door refuses.
-    pub fn is_at_the_door(&self) -> bool {
+    pub(crate) fn is_at_the_door(&self) -> bool {
         let (status, _) = self.code();
         matches!(status, StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED)
     }
@@ -277,7 +277,7 @@ impl From<BatchError> for Refusal {
 }
 
 /// The operation that a commit failed for, and why.
-pub fn of_commit(error: CommitError) -> (usize, Refusal) {
+pub(crate) fn of_commit(error: CommitError) -> (usize, Refusal) {
     match error {
         CommitError::Rejected { index, reason, .. } => (index, reason.into()),
         CommitError::Store(error) => (0, error.into()),

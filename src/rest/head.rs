@@ -21,7 +21,7 @@ pub(crate) struct Query(Vec<(String, String)>);
 impl Query {
     /// # Errors
     /// For what is not encoded as it should be.
-    pub fn parse(text: &str) -> RestResult<Self> {
+    pub(crate) fn parse(text: &str) -> RestResult<Self> {
         let pairs = text.split('&').filter(|pair| !pair.is_empty());
         let decoded = pairs.map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -30,13 +30,13 @@ impl Query {
         decoded.collect::<RestResult<_>>().map(Self)
     }
 
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// # Errors
     /// For what a query of another service could ask, and this one does not know: order, say.
-    pub fn check_options(&self) -> RestResult<()> {
+    pub(crate) fn check_options(&self) -> RestResult<()> {
         let is_known = |(name, _): &(String, String)| !name.starts_with('$') || OPTIONS.contains(&name.as_str());
         if self.0.iter().all(is_known) { Ok(()) } else { Err(Refusal::NotImplemented) }
     }
@@ -68,7 +68,7 @@ impl Head {
     ///
     /// # Errors
     /// For a path or a query that is not encoded as it should be.
-    pub fn new(
+    pub(crate) fn new(
         method: Method,
         uri: &Uri,
         headers: HeaderMap,
@@ -107,7 +107,7 @@ impl Head {
         Ok(Self { method, path, query, headers, account, is_secondary, below, is_below_a_table, base })
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
@@ -115,7 +115,7 @@ impl Head {
     ///
     /// # Errors
     /// As [`Resource::parse`].
-    pub fn resource(&self) -> RestResult<Resource> {
+    pub(crate) fn resource(&self) -> RestResult<Resource> {
         if self.is_below_a_table { Err(Refusal::TableMissing) } else { Resource::parse(&self.below) }
     }
 
@@ -123,7 +123,7 @@ impl Head {
     ///
     /// # Errors
     /// For a header that does so wrongly.
-    pub fn verb(&self) -> RestResult<Verb> {
+    pub(crate) fn verb(&self) -> RestResult<Verb> {
         Verb::of(&self.method, self.header("x-http-method"))
     }
 
@@ -131,7 +131,7 @@ impl Head {
     ///
     /// # Errors
     /// For formats other than JSON.
-    pub fn metadata(&self) -> RestResult<Metadata> {
+    pub(crate) fn metadata(&self) -> RestResult<Metadata> {
         metadata(self.query.get("$format").or_else(|| self.header("accept")))
     }
 
@@ -139,7 +139,7 @@ impl Head {
     ///
     /// # Errors
     /// When it is none, or one without JSON.
-    pub fn version(&self) -> RestResult<Option<&str>> {
+    pub(crate) fn version(&self) -> RestResult<Option<&str>> {
         let Some(version) = self.header("x-ms-version").or_else(|| self.query.get("api-version")) else {
             return Ok(None);
         };
@@ -175,7 +175,7 @@ pub(crate) enum Verb {
 impl Verb {
     /// # Errors
     /// For a header that names another method wrongly.
-    pub fn of(method: &Method, header: Option<&str>) -> RestResult<Self> {
+    pub(crate) fn of(method: &Method, header: Option<&str>) -> RestResult<Self> {
         let by_name = |name: &str| match name {
             "GET" => Verb::Get,
             "POST" => Verb::Post,

@@ -19,7 +19,7 @@ pub(crate) struct Part<'a> {
 pub(crate) struct Headers<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Headers<'a> {
-    pub fn get(&self, name: &str) -> Option<&'a str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
         self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
     }
 }

@@ -38,13 +38,13 @@ impl Document<'_> {
 }
 
 impl Own {
-    pub fn new(store: Arc<dyn TableStore>) -> Self {
+    pub(crate) fn new(store: Arc<dyn TableStore>) -> Self {
         Self { store }
     }
 
     /// # Errors
     /// When the store cannot be read.
-    pub async fn read(&self, document: Document<'_>) -> RestResult<Option<String>> {
+    pub(crate) async fn read(&self, document: Document<'_>) -> RestResult<Option<String>> {
         match self.store.reader().get(&table()?, &document.key()?).await {
             Ok(None) | Err(StoreError::TableMissing(_)) => Ok(None),
             Ok(Some(stored)) => match stored.entity.properties.get(DOCUMENT) {
@@ -57,7 +57,7 @@ impl Own {
 
     /// # Errors
     /// When the store cannot be written.
-    pub async fn write(&self, document: Document<'_>, text: String) -> RestResult<()> {
+    pub(crate) async fn write(&self, document: Document<'_>, text: String) -> RestResult<()> {
         let name = PropertyName::parse(DOCUMENT)?;
         let entity = Entity::new(document.key()?, [(name, EdmValue::string(text))].into_iter().collect());
         let batch = Batch::single(table()?, Operation::InsertOrReplace(entity))?;
@@ -76,7 +76,7 @@ impl Own {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub async fn remove(&self, document: Document<'_>) -> RestResult<()> {
+    pub(crate) async fn remove(&self, document: Document<'_>) -> RestResult<()> {
         let batch = Batch::single(table()?, Operation::Delete(document.key()?, IfMatch::Any))?;
         match self.store.commit(batch).await {
             Ok(_)

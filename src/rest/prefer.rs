@@ -12,7 +12,7 @@ pub(crate) enum Prefer {
 }
 
 impl Prefer {
-    pub fn of(header: Option<&str>) -> Self {
+    pub(crate) fn of(header: Option<&str>) -> Self {
         let preferences = || header.unwrap_or_default().split(',').map(str::trim);
         if preferences().any(|preference| preference == "return-no-content") {
             Prefer::NoContent
@@ -24,7 +24,7 @@ impl Prefer {
     }
 
     /// The answer, which says what was followed.
-    pub fn applied(self, answer: Answer) -> Answer {
+    pub(crate) fn applied(self, answer: Answer) -> Answer {
         match self {
             Prefer::Silent => answer,
             Prefer::Content => answer.with_name("preference-applied", "return-content"),

@@ -39,7 +39,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Serves until `stop`: then idle connections end at once, and requests under way have `drain_timeout`.
-    pub async fn run(self, listener: TcpListener, stop: CancellationToken) {
+    pub(crate) async fn run(self, listener: TcpListener, stop: CancellationToken) {
         let server = Arc::new(self);
         let mut connections = JoinSet::new();
         loop {

@@ -39,7 +39,7 @@ impl Bucket {
 
 impl Throttle {
     /// Whether so many entities may be read or written now.
-    pub fn takes(&self, table: &TableName, partition: Option<&str>, entities: u64) -> bool {
+    pub(crate) fn takes(&self, table: &TableName, partition: Option<&str>, entities: u64) -> bool {
         self.takes_at(table, partition, entities, Instant::now())
     }
 

@@ -22,7 +22,7 @@ impl Element {
     ///
     /// # Errors
     /// For what is none.
-    pub fn parse(document: &[u8]) -> RestResult<Self> {
+    pub(crate) fn parse(document: &[u8]) -> RestResult<Self> {
         let text = std::str::from_utf8(document).map_err(|_| Refusal::InvalidXml)?;
         let mut reader = Reader { rest: text.trim_start_matches('\u{feff}'), elements: 0 };
         reader.skip_around()?;
@@ -31,12 +31,12 @@ impl Element {
         if reader.rest.is_empty() { Ok(element) } else { Err(Refusal::InvalidXml) }
     }
 
-    pub fn child(&self, name: &str) -> Option<&Element> {
+    pub(crate) fn child(&self, name: &str) -> Option<&Element> {
         self.children.iter().find(|child| child.name == name)
     }
 
     /// The text of a child, without the space around it.
-    pub fn text_of(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text_of(&self, name: &str) -> Option<&str> {
         self.child(name).map(|child| child.text.trim())
     }
 }

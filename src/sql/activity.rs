@@ -66,20 +66,20 @@ pub(crate) struct Now {
 }
 
 impl Activity {
-    pub fn application_name(&self) -> String {
+    pub(crate) fn application_name(&self) -> String {
         self.settings.application_name()
     }
 
-    pub fn now(&self) -> Now {
+    pub(crate) fn now(&self) -> Now {
         guard(&self.now).clone()
     }
 
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.stopper.cancel();
     }
 
     /// Ends the connection.
-    pub fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         self.stopper.terminate();
     }
 }
@@ -166,7 +166,7 @@ impl Presence {
     }
 
     /// A statement begins.
-    pub fn run(&self, query: &str, transaction_began: Option<i64>) {
+    pub(crate) fn run(&self, query: &str, transaction_began: Option<i64>) {
         let now = self.now();
         let query = Arc::from(&query[..query.floor_char_boundary(QUERY_BYTES)]);
         *guard(&self.activity.now) = Now {
@@ -179,7 +179,7 @@ impl Presence {
     }
 
     /// The client's turn.
-    pub fn rest(&self, doing: Doing, transaction_began: Option<i64>) {
+    pub(crate) fn rest(&self, doing: Doing, transaction_began: Option<i64>) {
         let now = self.now();
         let mut current = guard(&self.activity.now);
         (current.doing, current.since, current.transaction_began) = (doing, now, transaction_began);

@@ -57,7 +57,7 @@ pub(super) struct CopyState {
 
 impl Copies {
     /// A COPY of the session with this number begins; `relation` is its table's OID, 0 for a query.
-    pub fn begin(self: &Arc<Self>, process: i32, relation: u32, direction: CopyDirection) -> CopyProgress {
+    pub(crate) fn begin(self: &Arc<Self>, process: i32, relation: u32, direction: CopyDirection) -> CopyProgress {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (bytes, rows, excluded) = Default::default();
         let counters = Arc::new(Counters { process, relation, direction, bytes, rows, excluded });
@@ -65,7 +65,7 @@ impl Copies {
         CopyProgress { id, counters, copies: self.clone() }
     }
 
-    pub fn states(&self) -> Vec<CopyState> {
+    pub(crate) fn states(&self) -> Vec<CopyState> {
         let state = |counters: &Arc<Counters>| CopyState {
             process: counters.process,
             relation: counters.relation,
@@ -78,12 +78,12 @@ impl Copies {
     }
 
     /// Rows that COPY FROM has read since the server began.
-    pub fn copied_in(&self) -> u64 {
+    pub(crate) fn copied_in(&self) -> u64 {
         self.copied_in.get()
     }
 
     /// Rows that COPY TO has written.
-    pub fn copied_out(&self) -> u64 {
+    pub(crate) fn copied_out(&self) -> u64 {
         self.copied_out.get()
     }
 

@@ -15,19 +15,19 @@ pub(crate) struct Database {
 
 impl Database {
     /// A client that asks for none has it under the server's name.
-    pub fn new(asked: &str, own: &str) -> Self {
+    pub(crate) fn new(asked: &str, own: &str) -> Self {
         let own = Arc::from(own);
         let asked = if asked.is_empty() { Arc::clone(&own) } else { shortened_name(asked).into() };
         Self { asked, own }
     }
 
     /// The name that stays when another client comes.
-    pub fn own_name(&self) -> &str {
+    pub(crate) fn own_name(&self) -> &str {
         &self.own
     }
 
     /// Scripts may have been written for the server's name.
-    pub fn has_name(&self, name: &str) -> bool {
+    pub(crate) fn has_name(&self, name: &str) -> bool {
         *self.asked == *name || *self.own == *name
     }
 }

@@ -23,7 +23,7 @@ use super::turns::TurnsExec;
 use crate::syntax::shown_labels;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ExplainFormat {
+pub(crate) enum ExplainFormat {
     #[default]
     Text,
     Json,
@@ -33,7 +33,7 @@ pub enum ExplainFormat {
 
 /// What EXPLAIN was asked for.
 #[derive(Debug, Clone)]
-pub struct ExplainOptions {
+pub(crate) struct ExplainOptions {
     pub analyze: bool,
     pub verbose: bool,
     /// With ANALYZE: the time of each node.
@@ -51,7 +51,7 @@ impl Default for ExplainOptions {
 
 /// A statement as it is printed: its own plan, below what it does with the rows, and the parts that run before it.
 #[derive(Default)]
-pub struct Shown {
+pub(crate) struct Shown {
     /// What happens to the rows, if they are not only read.
     pub title: Option<String>,
     pub plan: Option<Arc<dyn ExecutionPlan>>,
@@ -67,7 +67,7 @@ pub struct Shown {
 
 impl Shown {
     /// A query on its own.
-    pub fn of(plan: Arc<dyn ExecutionPlan>, reads: Option<Arc<Reads>>, is_direct: bool) -> Self {
+    pub(crate) fn of(plan: Arc<dyn ExecutionPlan>, reads: Option<Arc<Reads>>, is_direct: bool) -> Self {
         Self { plan: Some(plan), reads, is_direct, ..Self::default() }
     }
 
@@ -92,7 +92,7 @@ impl Shown {
 }
 
 /// The rows of EXPLAIN's one column: a line each, or one document. `elapsed` is how long an analyzed run took.
-pub fn render(shown: Shown, elapsed: Option<Duration>, options: &ExplainOptions) -> Vec<String> {
+pub(crate) fn render(shown: Shown, elapsed: Option<Duration>, options: &ExplainOptions) -> Vec<String> {
     let root = shown.node(options);
     let elapsed = elapsed.filter(|_| options.summary);
     match options.format {
@@ -112,7 +112,7 @@ pub fn render(shown: Shown, elapsed: Option<Duration>, options: &ExplainOptions)
 }
 
 /// The same of a statement that has no plan: lines have nothing to say of it.
-pub fn render_nothing(kind: &'static str, options: &ExplainOptions) -> Vec<String> {
+pub(crate) fn render_nothing(kind: &'static str, options: &ExplainOptions) -> Vec<String> {
     match options.format {
         ExplainFormat::Text => Vec::new(),
         format => vec![format.written(&Document::Nothing(kind))],

@@ -32,7 +32,7 @@ pub(crate) struct Handles {
 impl Handles {
     /// Of no session: for tests.
     #[cfg(test)]
-    pub fn for_tests() -> Self {
+    pub(crate) fn for_tests() -> Self {
         let locks: Arc<Locks> = Arc::default();
         Self {
             settings: Settings::new("u"),
@@ -58,14 +58,14 @@ impl Notices {
     /// Most that wait: a function may be called for many rows.
     const MOST: usize = 1000;
 
-    pub fn add(&self, notice: Notice) {
+    pub(crate) fn add(&self, notice: Notice) {
         let mut notices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if notices.len() < Self::MOST {
             notices.push(notice);
         }
     }
 
-    pub fn take(&self) -> Vec<Notice> {
+    pub(crate) fn take(&self) -> Vec<Notice> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -86,11 +86,11 @@ pub(crate) struct ShownStatement {
 pub(crate) struct ShownStatements(Arc<Mutex<BTreeMap<String, ShownStatement>>>);
 
 impl ShownStatements {
-    pub fn change<R>(&self, change: impl FnOnce(&mut BTreeMap<String, ShownStatement>) -> R) -> R {
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut BTreeMap<String, ShownStatement>) -> R) -> R {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub fn all(&self) -> BTreeMap<String, ShownStatement> {
+    pub(crate) fn all(&self) -> BTreeMap<String, ShownStatement> {
         self.change(|statements| statements.clone())
     }
 }

@@ -10,7 +10,7 @@ pub(super) struct Nesting(usize);
 
 impl Nesting {
     /// Goes into a sub-query; `meet` is called for one of the expression's own.
-    pub fn enter<B>(&mut self, meet: impl FnOnce() -> Result<(), B>) -> ControlFlow<B> {
+    pub(crate) fn enter<B>(&mut self, meet: impl FnOnce() -> Result<(), B>) -> ControlFlow<B> {
         if self.0 == 0
             && let Err(broken) = meet()
         {
@@ -20,12 +20,12 @@ impl Nesting {
         ControlFlow::Continue(())
     }
 
-    pub fn leave<B>(&mut self) -> ControlFlow<B> {
+    pub(crate) fn leave<B>(&mut self) -> ControlFlow<B> {
         self.0 = self.0.saturating_sub(1);
         ControlFlow::Continue(())
     }
 
-    pub fn is_inside(&self) -> bool {
+    pub(crate) fn is_inside(&self) -> bool {
         self.0 > 0
     }
 }

@@ -28,19 +28,19 @@ pub(crate) type NewestEntries = Entries<Arc<StoredEntity>>;
 
 impl NewestRows {
     /// These rows of a table.
-    pub fn of_table(table: TargetNumber, rows: impl IntoIterator<Item = StoredEntity>) -> Self {
+    pub(crate) fn of_table(table: TargetNumber, rows: impl IntoIterator<Item = StoredEntity>) -> Self {
         let mut newest = Self::default();
         rows.into_iter().for_each(|row| newest.add(table, Arc::new(row)));
         newest
     }
 
-    pub fn add(&mut self, table: TargetNumber, row: Arc<StoredEntity>) {
+    pub(crate) fn add(&mut self, table: TargetNumber, row: Arc<StoredEntity>) {
         self.tables.entry(table).or_default().insert(row.entity.key.clone(), row);
     }
 
     /// The rows of a table in ranges that are ascending and disjoint by partition, in the order of a scan. None of a table
     /// of which no row was given.
-    pub fn range(&self, table: TargetNumber, ranges: &[KeyRange], direction: Direction) -> NewestEntries {
+    pub(crate) fn range(&self, table: TargetNumber, ranges: &[KeyRange], direction: Direction) -> NewestEntries {
         self.tables.get(&table).map(Layers::moment).unwrap_or_default().range(ranges, direction)
     }
 }

@@ -46,7 +46,7 @@ pub(super) struct Shown {
 
 impl LongWrites {
     /// Every statement that is shown, with what it has committed so far.
-    pub fn all(&self) -> Vec<(Writer, Arc<Tally>)> {
+    pub(crate) fn all(&self) -> Vec<(Writer, Arc<Tally>)> {
         self.lock().values().cloned().collect()
     }
 
@@ -57,7 +57,7 @@ impl LongWrites {
 
 impl Report {
     /// Shows the statement from now on.
-    pub fn begin(&self, tally: &Arc<Tally>) -> Shown {
+    pub(crate) fn begin(&self, tally: &Arc<Tally>) -> Shown {
         let id = self.to.next.fetch_add(1, Ordering::Relaxed);
         self.to.lock().insert(id, (self.writer, tally.clone()));
         Shown { id, writes: self.to.clone() }
@@ -72,29 +72,29 @@ impl Drop for Shown {
 
 impl Tally {
     /// One more entity group transaction is committed, of so many rows.
-    pub fn add(&self, rows: usize) {
+    pub(crate) fn add(&self, rows: usize) {
         self.add_many(1, rows);
     }
 
     /// So many more of them are committed, with so many rows in all.
-    pub fn add_many(&self, egts: usize, rows: usize) {
+    pub(crate) fn add_many(&self, egts: usize, rows: usize) {
         self.egts.fetch_add(egts as u64, Ordering::Relaxed);
         self.rows.fetch_add(rows as u64, Ordering::Relaxed);
     }
 
-    pub fn set_under_way(&self, egts: usize) {
+    pub(crate) fn set_under_way(&self, egts: usize) {
         self.under_way.store(egts as u64, Ordering::Relaxed);
     }
 
-    pub fn egts(&self) -> u64 {
+    pub(crate) fn egts(&self) -> u64 {
         self.egts.load(Ordering::Relaxed)
     }
 
-    pub fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.rows.load(Ordering::Relaxed)
     }
 
-    pub fn under_way(&self) -> u64 {
+    pub(crate) fn under_way(&self) -> u64 {
         self.under_way.load(Ordering::Relaxed)
     }
 }

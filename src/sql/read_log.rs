@@ -26,7 +26,7 @@ struct Places {
 
 impl ReadLog {
     /// Ranges of a table are about to be scanned.
-    pub fn add_ranges(&self, table: &StoredTable, ranges: &Arc<[KeyRange]>) {
+    pub(crate) fn add_ranges(&self, table: &StoredTable, ranges: &Arc<[KeyRange]>) {
         self.add(table, |places| {
             let whole = |range: &KeyRange| range.has_all_rows() && range.partitions.is_all();
             if ranges.iter().any(whole) {
@@ -38,14 +38,14 @@ impl ReadLog {
     }
 
     /// An entity is about to be looked up.
-    pub fn add_key(&self, table: &StoredTable, key: &EntityKey) {
+    pub(crate) fn add_key(&self, table: &StoredTable, key: &EntityKey) {
         self.add(table, |places| {
             places.keys.insert(key.clone());
         });
     }
 
     /// Whether an entity under this key would have been seen.
-    pub fn covers(&self, table: &StoredTable, key: &EntityKey) -> bool {
+    pub(crate) fn covers(&self, table: &StoredTable, key: &EntityKey) -> bool {
         let tables = self.tables();
         let Some(places) = tables.get(table) else { return false };
         places.everywhere

@@ -20,7 +20,7 @@ use crate::tx::OwnWrites;
 /// The view of one statement. Plans do not hold it: they find it in the session configuration when they start to run,
 /// so a plan can be kept and run again on a later snapshot.
 #[derive(Clone)]
-pub struct Reads {
+pub(crate) struct Reads {
     pub readers: Readers,
     pub catalog: CatalogView,
     pub moments: Moments,
@@ -35,7 +35,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    pub fn new(
+    pub(crate) fn new(
         readers: Readers,
         catalog: CatalogView,
         own: BTreeMap<StoredTable, OwnWrites>,
@@ -56,56 +56,56 @@ impl Reads {
 
     /// Notes where it is read, for a serializable transaction.
     #[must_use]
-    pub fn noted_in(mut self, log: Option<Arc<ReadLog>>) -> Self {
+    pub(crate) fn noted_in(mut self, log: Option<Arc<ReadLog>>) -> Self {
         self.log = log;
         self
     }
 
     /// Counts what it reads.
     #[must_use]
-    pub fn metered(mut self, meter: Arc<Meter>) -> Self {
+    pub(crate) fn metered(mut self, meter: Arc<Meter>) -> Self {
         self.meter = Some(meter);
         self
     }
 
     /// Whether stores are told what filters say about stored values.
     #[must_use]
-    pub fn pushing_filters(mut self, pushes: bool) -> Self {
+    pub(crate) fn pushing_filters(mut self, pushes: bool) -> Self {
         self.pushes_filters = pushes;
         self
     }
 
-    pub fn pushes_filters(&self) -> bool {
+    pub(crate) fn pushes_filters(&self) -> bool {
         self.pushes_filters
     }
 
     /// The same view, but of the tables whose rows are locked nothing but these rows.
     #[must_use]
-    pub fn looking_again(&self, newest: NewestRows) -> Self {
+    pub(crate) fn looking_again(&self, newest: NewestRows) -> Self {
         Self { newest: Some(Arc::new(newest)), ..self.clone() }
     }
 
     /// The same view, of which scans of these tables do not count as read: who locks rows of them and skips others notes the
     /// ones it locks.
     #[must_use]
-    pub fn skipping(&self, tables: impl IntoIterator<Item = TargetNumber>) -> Self {
+    pub(crate) fn skipping(&self, tables: impl IntoIterator<Item = TargetNumber>) -> Self {
         Self { skipping: tables.into_iter().collect(), ..self.clone() }
     }
 
     /// What is read instead of a table whose rows are locked, when rows are looked at again.
-    pub fn newest_rows(&self, target: Option<TargetNumber>) -> Option<(TargetNumber, &Arc<NewestRows>)> {
+    pub(crate) fn newest_rows(&self, target: Option<TargetNumber>) -> Option<(TargetNumber, &Arc<NewestRows>)> {
         target.zip(self.newest.as_ref())
     }
 
     /// So many entities came from the store, and so many of them met the condition.
-    pub fn count_entities(&self, scanned: usize, returned: usize) {
+    pub(crate) fn count_entities(&self, scanned: usize, returned: usize) {
         if let Some(meter) = &self.meter {
             meter.add_entities(scanned, returned);
         }
     }
 
     /// These ranges are about to be scanned.
-    pub fn note_scan(&self, table: &StoredTable, target: Option<TargetNumber>, ranges: &Arc<[KeyRange]>) {
+    pub(crate) fn note_scan(&self, table: &StoredTable, target: Option<TargetNumber>, ranges: &Arc<[KeyRange]>) {
         let is_noted = !table.place.is_temporary() && target.is_none_or(|target| !self.skipping.contains(&target));
         if let Some(log) = self.log.as_ref().filter(|_| is_noted) {
             log.add_ranges(table, ranges);
@@ -113,7 +113,7 @@ impl Reads {
     }
 
     /// This key is about to be looked up.
-    pub fn note_key(&self, table: &StoredTable, key: &EntityKey) {
+    pub(crate) fn note_key(&self, table: &StoredTable, key: &EntityKey) {
         if let Some(log) = self.log.as_ref().filter(|_| !table.place.is_temporary()) {
             log.add_key(table, key);
         }
@@ -123,7 +123,7 @@ impl Reads {
     ///
     /// # Errors
     /// 42702 when several differ only in case.
-    pub async fn relation(&self, name: &PlacedName) -> SqlResult<Option<Arc<Relation>>> {
+    pub(crate) async fn relation(&self, name: &PlacedName) -> SqlResult<Option<Arc<Relation>>> {
         self.catalog.relation(&self.readers, name).await
     }
 
@@ -131,12 +131,12 @@ impl Reads {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn relations(&self) -> SqlResult<Vec<Arc<Relation>>> {
+    pub(crate) async fn relations(&self) -> SqlResult<Vec<Arc<Relation>>> {
         self.catalog.relations(&self.readers).await
     }
 
     /// The transaction's own writes to a table, if there are any.
-    pub fn own_writes(&self, table: &StoredTable) -> Option<&OwnWrites> {
+    pub(crate) fn own_writes(&self, table: &StoredTable) -> Option<&OwnWrites> {
         self.own.get(table)
     }
 
@@ -144,7 +144,7 @@ impl Reads {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn get(&self, table: &StoredTable, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+    pub(crate) async fn get(&self, table: &StoredTable, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         if let Some(own) = self.own.get(table)
             && let Some(image) = own.get(key)?
         {

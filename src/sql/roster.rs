@@ -24,12 +24,12 @@ struct Read {
 
 impl Roster {
     /// The roles, if they were read a moment before `now`.
-    pub fn known(&self, now: Instant) -> Option<Arc<HashMap<String, Role>>> {
+    pub(crate) fn known(&self, now: Instant) -> Option<Arc<HashMap<String, Role>>> {
         let read = self.lock().clone()?;
         (now.duration_since(read.at) < BELIEVED).then_some(read.roles)
     }
 
-    pub fn learn(&self, accounts: &[Account], now: Instant) -> Arc<HashMap<String, Role>> {
+    pub(crate) fn learn(&self, accounts: &[Account], now: Instant) -> Arc<HashMap<String, Role>> {
         let roles = accounts.iter().map(|account| (account.name.clone(), account.role));
         let roles: Arc<HashMap<String, Role>> = Arc::new(roles.collect());
         *self.lock() = Some(Read { at: now, roles: roles.clone() });
@@ -37,7 +37,7 @@ impl Roster {
     }
 
     /// Something was changed: what was read is not believed any more.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         *self.lock() = None;
     }
 

@@ -21,7 +21,7 @@ const RUN_TIME_KEYS_MAX: usize = 20_000;
 const RUN_TIME_KEYS_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Options that every query runs with, spread over so many threads.
-pub fn session_config(threads: usize) -> SessionConfig {
+pub(crate) fn session_config(threads: usize) -> SessionConfig {
     let mut config = SessionConfig::new().with_information_schema(false).with_target_partitions(threads.max(1));
     let options = config.options_mut();
     // Stores hand out Utf8; views would be made by a copy.
@@ -43,7 +43,7 @@ pub fn session_config(threads: usize) -> SessionConfig {
 ///
 /// # Errors
 /// When there is no folder for temporary files.
-pub fn runtime_env(memory: usize) -> SqlResult<Arc<RuntimeEnv>> {
+pub(crate) fn runtime_env(memory: usize) -> SqlResult<Arc<RuntimeEnv>> {
     let disk = DiskManagerBuilder::default()
         .with_mode(DiskManagerMode::OsTmpDirectory)
         .with_max_temp_directory_size(SPILL_BYTES_MAX);

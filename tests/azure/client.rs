@@ -22,17 +22,17 @@ static GATEWAYS: LazyLock<Runtime> = LazyLock::new(|| {
 });
 
 /// A gateway over the account, for as long as the tests run.
-pub async fn gateway(account: &Account) -> u16 {
+pub(super) async fn gateway(account: &Account) -> u16 {
     gateway_at(account.address, account).await
 }
 
 /// The same, behind a proxy.
-pub async fn gateway_at(address: SocketAddr, account: &Account) -> u16 {
+pub(super) async fn gateway_at(address: SocketAddr, account: &Account) -> u16 {
     gateway_of(Arc::new(account.store_at(address)), EngineConfig::default()).await
 }
 
 /// A gateway over the store.
-pub async fn gateway_of(store: Arc<dyn TableStore>, config: EngineConfig) -> u16 {
+pub(super) async fn gateway_of(store: Arc<dyn TableStore>, config: EngineConfig) -> u16 {
     let started = GATEWAYS.spawn(async move {
         let engine = Engine::open(store, Arc::new(SystemClock), config).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -43,7 +43,7 @@ pub async fn gateway_of(store: Arc<dyn TableStore>, config: EngineConfig) -> u16
     started.await.unwrap()
 }
 
-pub async fn connect(port: u16) -> Client {
+pub(super) async fn connect(port: u16) -> Client {
     let config = format!("host=127.0.0.1 port={port} user=test dbname=tablegate");
     let (client, connection) = tokio_postgres::connect(&config, NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -51,7 +51,7 @@ pub async fn connect(port: u16) -> Client {
 }
 
 /// The first column of the rows; an error's code.
-pub async fn query(client: &Client, sql: &str) -> Result<Vec<String>, String> {
+pub(super) async fn query(client: &Client, sql: &str) -> Result<Vec<String>, String> {
     let messages = client.simple_query(sql).await.map_err(|error| error.code().unwrap().code().to_owned())?;
     let rows = messages.iter().filter_map(|message| match message {
         SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("NULL").to_owned()),
@@ -61,6 +61,6 @@ pub async fn query(client: &Client, sql: &str) -> Result<Vec<String>, String> {
 }
 
 /// What a query answers.
-pub fn rows(values: &[&str]) -> Result<Vec<String>, String> {
+pub(super) fn rows(values: &[&str]) -> Result<Vec<String>, String> {
     Ok(values.iter().map(|value| (*value).to_owned()).collect())
 }

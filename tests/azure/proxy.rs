@@ -11,7 +11,7 @@ use tokio::sync::{Notify, Semaphore};
 
 /// What becomes of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub(super) enum Fault {
     None,
     /// 503 with Retry-After; the emulator never sees it.
     Busy,
@@ -46,9 +46,9 @@ pub enum Fault {
 }
 
 /// What becomes of each request, counted from 0, by its text: of a long one, the first half.
-pub type Plan = Arc<dyn Fn(usize, &str) -> Fault + Send + Sync>;
+pub(super) type Plan = Arc<dyn Fn(usize, &str) -> Fault + Send + Sync>;
 
-pub struct Proxy {
+pub(super) struct Proxy {
     pub address: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -90,7 +90,7 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Proxy {
-    pub async fn start(emulator: SocketAddr, plan: Plan) -> Self {
+    pub(super) async fn start(emulator: SocketAddr, plan: Plan) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
@@ -123,26 +123,26 @@ impl Proxy {
     }
 
     /// Resets every connection that there is, whatever it is doing.
-    pub fn reset_connections(&self) {
+    pub(super) fn reset_connections(&self) {
         self.shared.resets.notify_waiters();
     }
 
     /// From now on connections are reset that bring more requests at once than this.
-    pub fn bear(&self, requests: usize) {
+    pub(super) fn bear(&self, requests: usize) {
         self.shared.bears.store(requests, Ordering::SeqCst);
     }
 
     /// How many requests were too many.
-    pub fn refused(&self) -> usize {
+    pub(super) fn refused(&self) -> usize {
         self.shared.refused.load(Ordering::SeqCst)
     }
 
-    pub fn requests(&self) -> usize {
+    pub(super) fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
     /// Lets so many slow answers go, those that wait and those to come.
-    pub fn let_go(&self, answers: usize) {
+    pub(super) fn let_go(&self, answers: usize) {
         self.shared.let_go.add_permits(answers);
     }
 }

@@ -10,7 +10,7 @@ mod rust;
 
 use std::process::{Command, Stdio};
 
-pub use self::installed::Installed;
+pub(crate) use self::installed::Installed;
 use crate::support::server::{Server, add_user};
 
 const USER: &str = "clara";

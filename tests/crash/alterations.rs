@@ -16,7 +16,7 @@ const FOLDER: &str = "TABLEGATE_CRASH_ALTERATION";
 const VERSION: &str = "SELECT DISTINCT version FROM things";
 
 /// The process that is killed.
-pub fn alterations() {
+pub(crate) fn alterations() {
     let folder = std::env::var(FOLDER).expect("it is told");
     child::run(async {
         let engine = engine(Path::new(&folder)).await;
@@ -35,7 +35,7 @@ pub fn alterations() {
     });
 }
 
-pub async fn a_kill_leaves_the_old_table_or_the_new_one() {
+pub(crate) async fn a_kill_leaves_the_old_table_or_the_new_one() {
     let folder = tempfile::tempdir().unwrap();
     {
         let engine = engine(folder.path()).await;

@@ -33,7 +33,7 @@ fn block(number: i64) -> String {
 }
 
 /// The process that is killed.
-pub fn loads() {
+pub(crate) fn loads() {
     let folder = std::env::var(FOLDER).expect("it is told");
     child::run(async {
         let engine = engine(Path::new(&folder)).await;
@@ -47,7 +47,7 @@ pub fn loads() {
     });
 }
 
-pub async fn a_kill_leaves_all_of_a_loaded_table_or_nothing() {
+pub(crate) async fn a_kill_leaves_all_of_a_loaded_table_or_nothing() {
     let folder = tempfile::tempdir().unwrap();
     // It begins with one, so that there is always something to look at.
     values(&mut session(&engine(folder.path()).await), &block(1)).await;
@@ -79,7 +79,7 @@ pub async fn a_kill_leaves_all_of_a_loaded_table_or_nothing() {
 }
 
 /// The process that is killed while it copies.
-pub fn copies() {
+pub(crate) fn copies() {
     let folder = std::env::var(FOLDER).expect("it is told");
     child::run(async {
         let engine = engine(Path::new(&folder)).await;
@@ -104,7 +104,7 @@ async fn copy(session: &mut Session, number: i64) {
     session.copy_done(Position::Last).await.unwrap();
 }
 
-pub async fn a_kill_leaves_all_of_a_copy_or_nothing() {
+pub(crate) async fn a_kill_leaves_all_of_a_copy_or_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let table = "CREATE TABLE copied (id bigint PRIMARY KEY, copy bigint)";
     values(&mut session(&engine(folder.path()).await), table).await;

@@ -3,14 +3,14 @@
 //! The program of the tests starts itself as the process that writes, reads from it what was acknowledged, and kills it
 //! at a random moment. A folder stays for several rounds, so files are flushed and merged under the writers too.
 
-pub mod alterations;
-pub mod loads;
-pub mod power_loss;
-pub mod requests;
-pub mod segments;
-pub mod sequences;
+pub(crate) mod alterations;
+pub(crate) mod loads;
+pub(crate) mod power_loss;
+pub(crate) mod requests;
+pub(crate) mod segments;
+pub(crate) mod sequences;
 mod sessions;
-pub mod writers;
+pub(crate) mod writers;
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ async fn make_folder(folder: &Path, fsync: Fsync) {
     store.close().unwrap();
 }
 
-pub async fn acknowledged_batches_survive_a_kill_whole() {
+pub(crate) async fn acknowledged_batches_survive_a_kill_whole() {
     let mut written = 0;
     run_rounds(ROUNDS, SEED, &[], Kill::at_random, async |round| {
         let (number, expected) = (round.number, round.expected);

@@ -91,7 +91,7 @@ fn files_of(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-pub async fn acknowledged_batches_survive_a_loss_of_power_whole() {
+pub(crate) async fn acknowledged_batches_survive_a_loss_of_power_whole() {
     let disk = Disk::new(Fsync::Always).await;
     let mut random = SEED;
     let mut written = 0;
@@ -107,7 +107,7 @@ pub async fn acknowledged_batches_survive_a_loss_of_power_whole() {
 }
 
 /// Files that hold rows as columns are complete on the disk before they count, or they are found out.
-pub async fn columns_are_those_of_the_rows_after_a_loss_of_power() {
+pub(crate) async fn columns_are_those_of_the_rows_after_a_loss_of_power() {
     let disk = Disk::new(Fsync::Always).await;
     let (mut random, mut counted) = (SEED, 0);
     // On a slow machine the first ones may all come too early.
@@ -127,7 +127,7 @@ pub async fn columns_are_those_of_the_rows_after_a_loss_of_power() {
     assert!(counted > 0, "none was ever complete");
 }
 
-pub async fn a_store_that_does_not_sync_is_found_out() {
+pub(crate) async fn a_store_that_does_not_sync_is_found_out() {
     let disk = Disk::new(Fsync::Never).await;
     let kill = Kill::After(200, Duration::ZERO);
     let acknowledged = disk.run_and_lose_power(0, kill, &[(NO_SYNC, Path::new("1"))]);

@@ -27,7 +27,7 @@ const SEED: u64 = 0x1234_5678_9abc_def1;
 const FOLDER: &str = "TABLEGATE_CRASH_REQUESTS";
 
 /// The process that is killed: a door, and those who come to it.
-pub fn requesters() {
+pub(crate) fn requesters() {
     let folder = std::env::var(FOLDER).expect("it is told");
     child::run(async {
         let store: Arc<dyn TableStore> = Arc::new(open(Path::new(&folder), Fsync::Always).unwrap());
@@ -70,7 +70,7 @@ fn part(key: &str, row: usize) -> String {
     )
 }
 
-pub async fn acknowledged_requests_survive_a_kill_and_no_batch_in_part() {
+pub(crate) async fn acknowledged_requests_survive_a_kill_and_no_batch_in_part() {
     let folder = tempfile::tempdir().unwrap();
     let table = TableName::parse("requests").unwrap();
     {

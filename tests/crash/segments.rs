@@ -24,7 +24,7 @@ struct Count {
     found: u64,
 }
 
-pub async fn columns_are_those_of_the_rows_after_a_kill() {
+pub(crate) async fn columns_are_those_of_the_rows_after_a_kill() {
     let rounds = std::env::var(ROUNDS).ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     let environment = [(COLUMNAR, Path::new("1"))];
     let (mut moments, mut at_random, mut segments) = ([0; MOMENTS.len()], 0, 0);

@@ -15,7 +15,7 @@ const FOLDER: &str = "TABLEGATE_CRASH_SEQUENCE";
 const SCHEMA: &str = "CREATE SEQUENCE numbers; CREATE TABLE rows (id bigserial PRIMARY KEY, n int)";
 
 /// The process that is killed.
-pub fn counters() {
+pub(crate) fn counters() {
     let folder = std::env::var(FOLDER).expect("it is told");
     child::run(async {
         let engine = engine(Path::new(&folder)).await;
@@ -35,7 +35,7 @@ pub fn counters() {
     });
 }
 
-pub async fn no_value_is_given_out_twice_across_kills() {
+pub(crate) async fn no_value_is_given_out_twice_across_kills() {
     let folder = tempfile::tempdir().unwrap();
     {
         let engine = engine(folder.path()).await;

@@ -16,17 +16,17 @@ use tablegate::store::model::SystemClock;
 use crate::crash::writers::open;
 use crate::support::child::{self, Child};
 
-pub async fn engine(folder: &Path) -> Arc<Engine> {
+pub(super) async fn engine(folder: &Path) -> Arc<Engine> {
     let store = Arc::new(open(folder, Fsync::Always).unwrap());
     Engine::open(store, Arc::new(SystemClock), EngineConfig::default()).await.unwrap()
 }
 
-pub fn session(engine: &Arc<Engine>) -> Session {
+pub(super) fn session(engine: &Arc<Engine>) -> Session {
     Session::new(Arc::clone(engine), SessionOptions::default()).unwrap()
 }
 
 /// The first column of the last statement's rows.
-pub async fn values(session: &mut Session, sql: &str) -> Vec<i64> {
+pub(super) async fn values(session: &mut Session, sql: &str) -> Vec<i64> {
     let mut values = Vec::new();
     for statement in session.parse(sql).unwrap() {
         let prepared = session.prepare(statement, &[]).await.unwrap();
@@ -39,13 +39,13 @@ pub async fn values(session: &mut Session, sql: &str) -> Vec<i64> {
 }
 
 /// Says what was acknowledged: [`run_and_kill`] hears it.
-pub fn say(what: &str, values: &[i64]) {
+pub(super) fn say(what: &str, values: &[i64]) {
     child::say(values.iter().map(|value| format!("{what} {value}")));
 }
 
 /// Starts this program in a role, which finds the folder in a variable, and kills it when it has said so much, or a while
 /// later: what it said.
-pub fn run_and_kill(role: &str, variable: &str, folder: &Path, lines: u64, random: u64) -> Vec<String> {
+pub(super) fn run_and_kill(role: &str, variable: &str, folder: &Path, lines: u64, random: u64) -> Vec<String> {
     let mut command = child::command(role);
     command.env(variable, folder);
     let mut child = Child::start(command);

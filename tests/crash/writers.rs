@@ -33,11 +33,11 @@ const SEEN_BEFORE: u64 = 50;
 const SIGABRT: i32 = 6;
 const ROUNDS_OF_FOLDER: u64 = 10;
 /// Set where that process shall not sync what it writes.
-pub const NO_SYNC: &str = "TABLEGATE_CRASH_NO_SYNC";
+pub(crate) const NO_SYNC: &str = "TABLEGATE_CRASH_NO_SYNC";
 /// Set where that process shall keep rows as columns too.
-pub const COLUMNAR: &str = "TABLEGATE_CRASH_COLUMNAR";
+pub(crate) const COLUMNAR: &str = "TABLEGATE_CRASH_COLUMNAR";
 
-pub fn open(folder: &Path, fsync: Fsync) -> Result<EmbeddedStore, StoreError> {
+pub(crate) fn open(folder: &Path, fsync: Fsync) -> Result<EmbeddedStore, StoreError> {
     let mut options = EmbeddedOptions { fsync, ..EmbeddedOptions::default() };
     if fsync == Fsync::Always {
         // So little memory that it is full, and written into files, many times in each round; the engine syncs then.
@@ -47,20 +47,20 @@ pub fn open(folder: &Path, fsync: Fsync) -> Result<EmbeddedStore, StoreError> {
 }
 
 /// The same with the rows as columns too, made anew all the time.
-pub fn open_columnar(folder: &Path, fsync: Fsync) -> Result<EmbeddedStore, StoreError> {
+pub(crate) fn open_columnar(folder: &Path, fsync: Fsync) -> Result<EmbeddedStore, StoreError> {
     let interval = Duration::from_millis(2);
     let segments = SegmentOptions { interval, segment_rows: 2000, ..SegmentOptions::eager() };
     let options = EmbeddedOptions { fsync, memtable_bytes: 64 * 1024, segments, ..EmbeddedOptions::default() };
     EmbeddedStore::open(folder, Arc::new(SystemClock), options)
 }
 
-pub fn table() -> TableName {
+pub(crate) fn table() -> TableName {
     TableName::parse("Crash").unwrap()
 }
 
 /// One batch of a writer, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Mark {
+pub(crate) struct Mark {
     round: i64,
     writer: i64,
     batch: i64,
@@ -72,7 +72,7 @@ impl Mark {
         self.batch % 3 == 2
     }
 
-    pub fn partition(self) -> String {
+    pub(crate) fn partition(self) -> String {
         if self.rewrites() {
             // In front of all others, so that these come behind the last segment.
             format!("+rewritten-{}", self.writer)
@@ -87,7 +87,7 @@ impl Mark {
     }
 
     /// Rises with every batch of a writer.
-    pub fn stamp(self) -> i64 {
+    pub(crate) fn stamp(self) -> i64 {
         self.round * 1_000_000 + self.batch
     }
 
@@ -161,7 +161,7 @@ async fn write_columns(store: &EmbeddedStore, marks: impl Iterator<Item = Mark>,
 }
 
 /// The process that is killed.
-pub fn writers() {
+pub(crate) fn writers() {
     let told = |name| std::env::var(name).expect("it is told");
     let (folder, round) = (told(FOLDER), told(ROUND));
     let fsync = if std::env::var_os(NO_SYNC).is_some() { Fsync::Never } else { Fsync::Always };
@@ -218,7 +218,7 @@ fn end_at(store: &EmbeddedStore, moment: &str, mut before: u64) {
 
 /// When the writers are killed.
 #[derive(Debug, Clone, Copy)]
-pub enum Kill {
+pub(crate) enum Kill {
     /// So long after so many answers.
     After(usize, Duration),
     /// So long after their process was started: they may not have opened the store yet.
@@ -229,7 +229,7 @@ pub enum Kill {
 
 impl Kill {
     /// Sometimes early.
-    pub fn at_random(round: u64, random: u64) -> Self {
+    pub(crate) fn at_random(round: u64, random: u64) -> Self {
         match round % 5 {
             4 => Kill::Early(Duration::from_micros(random % 60_000)),
             _ => Kill::after_some(random, 300),
@@ -237,14 +237,14 @@ impl Kill {
     }
 
     /// At most so many answers, and a little later.
-    pub fn after_some(random: u64, most: u64) -> Self {
+    pub(crate) fn after_some(random: u64, most: u64) -> Self {
         let answers = usize::try_from(1 + random % most).unwrap();
         Kill::After(answers, Duration::from_micros((random >> 32) % 20_000))
     }
 }
 
 /// One round: writers worked in the folder and were killed, and nobody opened it since.
-pub struct Round<'a> {
+pub(crate) struct Round<'a> {
     pub number: u64,
     pub folder: &'a Path,
     pub random: u64,
@@ -256,7 +256,7 @@ pub struct Round<'a> {
 }
 
 /// Rounds of writers that are killed, several in each folder; `check` looks at each folder after each round.
-pub async fn run_rounds(
+pub(crate) async fn run_rounds(
     rounds: u64,
     seed: u64,
     environment: &[(&str, &Path)],
@@ -285,7 +285,7 @@ pub async fn run_rounds(
 /// were to be.
 ///
 /// `environment` is added to that of the process that writes.
-pub fn run_and_kill(folder: &Path, round: u64, kill: Kill, environment: &[(&str, &Path)]) -> (Vec<Mark>, bool) {
+pub(crate) fn run_and_kill(folder: &Path, round: u64, kill: Kill, environment: &[(&str, &Path)]) -> (Vec<Mark>, bool) {
     let moment = match kill {
         Kill::At(state) => Some((MOMENT, state.name())),
         Kill::After(..) | Kill::Early(_) => None,
@@ -344,22 +344,22 @@ async fn contents_in(store: &EmbeddedStore, direction: Direction) -> HashMap<Str
 
 /// The latest acknowledged stamp of each partition.
 #[derive(Default)]
-pub struct Expected(HashMap<String, i64>);
+pub(crate) struct Expected(HashMap<String, i64>);
 
 impl Expected {
-    pub fn add(&mut self, marks: Vec<Mark>) {
+    pub(crate) fn add(&mut self, marks: Vec<Mark>) {
         for mark in marks {
             let latest = self.0.entry(mark.partition()).or_insert(mark.stamp());
             *latest = mark.stamp().max(*latest);
         }
     }
 
-    pub fn partitions(&self) -> usize {
+    pub(crate) fn partitions(&self) -> usize {
         self.0.len()
     }
 
     /// Every batch in the store is whole, and counted; those of these that are not there.
-    pub async fn lost(&self, store: &EmbeddedStore) -> Vec<String> {
+    pub(crate) async fn lost(&self, store: &EmbeddedStore) -> Vec<String> {
         let found = contents(store).await;
         for (partition, rows) in &found {
             let (stamp, count) = rows[0];

@@ -5,7 +5,7 @@ use crate::differential::wire::{Answer, Row};
 
 /// A statement whose two answers differ.
 #[derive(Debug, Clone)]
-pub struct Difference {
+pub(super) struct Difference {
     /// The statement, and before it what led there.
     pub script: Vec<String>,
     pub kind: Kind,
@@ -75,16 +75,16 @@ impl Difference {
 
 /// A difference that is meant to be there.
 #[derive(Debug)]
-pub struct Accepted {
+pub(super) struct Accepted {
     /// As COMPAT.md has it.
     pub reason: &'static str,
     pub covers: fn(&Difference) -> bool,
 }
 
 /// Where two parts of a statement fail, nothing says which is computed first. Found by asking for each part alone.
-pub const ORDER_OF_EVALUATION: &str = "which of two errors of a statement is reported";
+pub(super) const ORDER_OF_EVALUATION: &str = "which of two errors of a statement is reported";
 
-pub const ACCEPTED: &[Accepted] = &[
+pub(super) const ACCEPTED: &[Accepted] = &[
     Accepted { reason: ORDER_OF_EVALUATION, covers: Difference::is_other_error_of_insert },
     Accepted {
         reason: "arguments of `first_value`, `last_value`, `nth_value`, `lag` and `lead`",
@@ -209,7 +209,7 @@ pub const ACCEPTED: &[Accepted] = &[
 ];
 
 /// The reason for which a difference is accepted.
-pub fn reason(difference: &Difference) -> Option<&'static str> {
+pub(super) fn reason(difference: &Difference) -> Option<&'static str> {
     ACCEPTED.iter().find(|accepted| (accepted.covers)(difference)).map(|accepted| accepted.reason)
 }
 

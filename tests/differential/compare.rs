@@ -6,7 +6,7 @@ use crate::differential::wire::{Answer, Row};
 
 /// How two answers differ.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub(super) enum Kind {
     /// PostgreSQL answers, we refuse.
     OnlyHereFails(String),
     /// PostgreSQL refuses, we answer.
@@ -44,7 +44,7 @@ impl fmt::Display for Kind {
 const FIRST_USER_OID: u32 = 16_384;
 
 /// The first way in which our answer differs from PostgreSQL's; `None` when it does not.
-pub fn difference(there: &Answer, here: &Answer, is_ordered: bool) -> Option<Kind> {
+pub(super) fn difference(there: &Answer, here: &Answer, is_ordered: bool) -> Option<Kind> {
     match (there, here) {
         (_, Answer::Lost(_)) => Some(Kind::Lost),
         // What PostgreSQL itself does not survive or finish says nothing.
@@ -81,7 +81,7 @@ pub fn difference(there: &Answer, here: &Answer, is_ordered: bool) -> Option<Kin
 }
 
 /// Whether the rows are the same, in the same order if there is one.
-pub fn same_rows(oids: &[u32], there: &[Row], here: &[Row], is_ordered: bool) -> bool {
+pub(super) fn same_rows(oids: &[u32], there: &[Row], here: &[Row], is_ordered: bool) -> bool {
     let pairwise = |there: &[&Row], here: &[&Row]| there.iter().zip(here).all(|(a, b)| same_row(oids, a, b));
     let (mut there, mut here): (Vec<&Row>, Vec<&Row>) = (there.iter().collect(), here.iter().collect());
     if is_ordered {

@@ -105,7 +105,7 @@ fn pairs(answers: &[Answer]) -> Vec<String> {
 }
 
 /// The lines of PostgreSQL's answers.
-pub fn record(client: &mut Client) -> String {
+pub(super) fn record(client: &mut Client) -> String {
     let alone = alone();
     let answers = client.ask_all(&alone);
     let pairs = pairs(&answers);
@@ -115,7 +115,11 @@ pub fn record(client: &mut Client) -> String {
 }
 
 /// How many answers are compared, and what differs; PostgreSQL is asked, or its recorded answers are used.
-pub fn compared(mut postgres: Option<Client>, recorded: &Recorded, gateway: &mut Client) -> (usize, Vec<String>) {
+pub(super) fn compared(
+    mut postgres: Option<Client>,
+    recorded: &Recorded,
+    gateway: &mut Client,
+) -> (usize, Vec<String>) {
     let mut there = |statements: &[String]| -> Vec<Answer> {
         if let Some(postgres) = &mut postgres {
             return postgres.ask_all(statements);

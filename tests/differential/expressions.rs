@@ -15,7 +15,7 @@ const WRONG_TYPE: usize = 1;
 
 /// What an expression may name.
 #[derive(Debug, Clone, Default)]
-pub struct Scope {
+pub(super) struct Scope {
     pub columns: Vec<Node>,
     /// The names of families that are left out.
     pub without: Vec<String>,
@@ -23,7 +23,7 @@ pub struct Scope {
 
 impl Scope {
     /// Columns of a type.
-    pub fn of_type(&self, ty: Ty) -> Vec<&Node> {
+    pub(super) fn of_type(&self, ty: Ty) -> Vec<&Node> {
         self.columns.iter().filter(|column| column.ty == Some(ty)).collect()
     }
 
@@ -32,12 +32,12 @@ impl Scope {
     }
 }
 
-pub fn any_type(rng: &mut Rng) -> Ty {
+pub(super) fn any_type(rng: &mut Rng) -> Ty {
     rng.pick(types::ALL)
 }
 
 /// An expression of a type.
-pub fn expression(rng: &mut Rng, scope: &Scope, ty: Ty) -> Node {
+pub(super) fn expression(rng: &mut Rng, scope: &Scope, ty: Ty) -> Node {
     let depth = 1 + rng.below(DEPTH);
     of_depth(rng, scope, ty, depth)
 }
@@ -61,7 +61,7 @@ fn of_depth(rng: &mut Rng, scope: &Scope, ty: Ty, depth: usize) -> Node {
 }
 
 /// The parts of a template, with expressions for its placeholders.
-pub fn fill(rng: &mut Rng, scope: &Scope, makes: Makes, template: &str, ty: Ty, depth: usize) -> Vec<Part> {
+pub(super) fn fill(rng: &mut Rng, scope: &Scope, makes: Makes, template: &str, ty: Ty, depth: usize) -> Vec<Part> {
     let mut filler = Filler { rng, scope, makes, ty, depth, class: None };
     let mut parts = Vec::new();
     let mut rest = template;
@@ -112,7 +112,7 @@ impl Filler<'_> {
 }
 
 /// A column or a literal.
-pub fn leaf(rng: &mut Rng, scope: &Scope, ty: Ty) -> Node {
+pub(super) fn leaf(rng: &mut Rng, scope: &Scope, ty: Ty) -> Node {
     let columns = scope.of_type(ty);
     if !columns.is_empty() && rng.percent(65) {
         return rng.pick(&columns).clone();

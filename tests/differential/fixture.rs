@@ -5,15 +5,15 @@ use crate::differential::types::Ty;
 
 /// A table and its columns, the unique key first.
 #[derive(Debug)]
-pub struct Table {
+pub(super) struct Table {
     pub name: &'static str,
     pub columns: &'static [(&'static str, Ty)],
 }
 
 /// Its rows are numbered from 1.
-pub const FACTS_ROWS: usize = 12;
+pub(super) const FACTS_ROWS: usize = 12;
 
-pub const FACTS: Table = Table {
+pub(super) const FACTS: Table = Table {
     name: "facts",
     columns: &[
         ("id", Ty::Int4),
@@ -40,7 +40,7 @@ pub const FACTS: Table = Table {
     ],
 };
 
-pub const ITEMS: Table = Table {
+pub(super) const ITEMS: Table = Table {
     name: "items",
     columns: &[
         ("item", Ty::Int4),
@@ -53,18 +53,18 @@ pub const ITEMS: Table = Table {
 };
 
 impl Table {
-    pub fn key(&self) -> &'static str {
+    pub(super) fn key(&self) -> &'static str {
         self.columns[0].0
     }
 
     /// Its columns as they are named behind an alias.
-    pub fn columns_of(&self, alias: &str) -> Vec<Node> {
+    pub(super) fn columns_of(&self, alias: &str) -> Vec<Node> {
         self.columns.iter().map(|(name, ty)| Node::column(*ty, format!("{alias}.{name}"))).collect()
     }
 }
 
 /// Statements that make the tables and fill them.
-pub const SETUP: &[&str] = &[
+pub(super) const SETUP: &[&str] = &[
     "CREATE TABLE facts (id int PRIMARY KEY, i2 smallint, i4 int, i8 bigint, n numeric(14,4), f4 real, f8 double precision, \
      b boolean, t text, vc varchar(12), d date, ts timestamp, tz timestamptz, tm time, iv interval, u uuid, by bytea, j json, \
      jb jsonb, ai int[], tags text[])",

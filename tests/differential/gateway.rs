@@ -13,14 +13,14 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug)]
-pub struct Gateway {
+pub(super) struct Gateway {
     pub address: SocketAddr,
     /// Its tasks end with it.
     _runtime: Runtime,
 }
 
 impl Gateway {
-    pub fn start() -> Self {
+    pub(super) fn start() -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_stack_size(STATEMENT_STACK)

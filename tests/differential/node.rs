@@ -6,7 +6,7 @@ use crate::differential::types::Ty;
 
 /// A piece of a statement.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub(super) struct Node {
     /// The template it came from; empty for literals, columns and plain clauses. Differences are grouped by these.
     pub label: Cow<'static, str>,
     /// The type of an expression; `None` for clauses.
@@ -17,7 +17,7 @@ pub struct Node {
 }
 
 #[derive(Debug, Clone)]
-pub enum Part {
+pub(super) enum Part {
     Text(Cow<'static, str>),
     Node(Node),
     /// May be left out.
@@ -28,20 +28,20 @@ pub enum Part {
 
 impl Node {
     /// Text without further parts.
-    pub fn leaf(ty: Option<Ty>, text: impl Into<Cow<'static, str>>) -> Self {
+    pub(super) fn leaf(ty: Option<Ty>, text: impl Into<Cow<'static, str>>) -> Self {
         Self { label: Cow::Borrowed(""), ty, is_column: false, parts: vec![Part::Text(text.into())] }
     }
 
-    pub fn column(ty: Ty, name: impl Into<Cow<'static, str>>) -> Self {
+    pub(super) fn column(ty: Ty, name: impl Into<Cow<'static, str>>) -> Self {
         Self { is_column: true, ..Self::leaf(Some(ty), name) }
     }
 
     /// A clause or a query, made of parts.
-    pub fn clause(label: &'static str, parts: Vec<Part>) -> Self {
+    pub(super) fn clause(label: &'static str, parts: Vec<Part>) -> Self {
         Self { label: Cow::Borrowed(label), ty: None, is_column: false, parts }
     }
 
-    pub fn render(&self) -> String {
+    pub(super) fn render(&self) -> String {
         let mut text = String::new();
         self.write(&mut text);
         text
@@ -71,7 +71,7 @@ impl Node {
     }
 
     /// All templates in it, sorted, each once.
-    pub fn labels(&self) -> Vec<String> {
+    pub(super) fn labels(&self) -> Vec<String> {
         let mut labels = Vec::new();
         self.each(&mut |node| {
             if !node.label.is_empty() {
@@ -95,7 +95,7 @@ impl Node {
     }
 
     /// The expressions in it that can be asked for alone, the smallest first; those that name columns behind the others.
-    pub fn expressions(&self) -> Vec<Node> {
+    pub(super) fn expressions(&self) -> Vec<Node> {
         let mut found = Vec::new();
         self.each(&mut |node| {
             if node.ty.is_some() && !node.label.is_empty() {
@@ -107,7 +107,7 @@ impl Node {
     }
 
     /// Trees in which one part is left out, or NULL of its type, those with the largest part first.
-    pub fn without_parts(&self) -> Vec<Node> {
+    pub(super) fn without_parts(&self) -> Vec<Node> {
         let mut found = Vec::new();
         for (i, part) in self.parts.iter().enumerate() {
             match part {
@@ -133,7 +133,7 @@ impl Node {
     }
 
     /// Trees that are one step smaller, the smallest first.
-    pub fn smaller(&self) -> Vec<Node> {
+    pub(super) fn smaller(&self) -> Vec<Node> {
         let mut found = Vec::new();
         for (i, part) in self.parts.iter().enumerate() {
             match part {

@@ -17,7 +17,7 @@ const SCRIPTS: usize = 16;
 
 /// Whether two parts of a script's last statement fail, each alike on both servers, and only which fails first differs.
 /// `ask` gives the answers of both to the last statement of each script.
-pub fn differs_only(
+pub(super) fn differs_only(
     script: &[Query],
     kind: &Kind,
     mut ask: impl FnMut(Vec<Vec<Query>>) -> Vec<(Answer, Answer)>,
@@ -72,7 +72,7 @@ fn common_code(answers: &(Answer, Answer)) -> Option<String> {
 }
 
 /// An expression as a query of its own, over the tables whose columns it names.
-pub fn alone(expression: Node) -> Query {
+pub(super) fn alone(expression: Node) -> Query {
     let text = expression.render();
     let names =
         |alias: &str| text.match_indices(alias).any(|(at, _)| !text[..at].ends_with(|c: char| c.is_alphanumeric()));

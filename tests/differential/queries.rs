@@ -16,20 +16,20 @@ use crate::support::rng::Rng;
 
 /// A query, and whether the order of its rows is fixed.
 #[derive(Debug)]
-pub struct Query {
+pub(super) struct Query {
     pub tree: Node,
     pub is_ordered: bool,
 }
 
 impl Query {
-    pub fn copy(&self) -> Self {
+    pub(super) fn copy(&self) -> Self {
         Self { tree: self.tree.clone(), is_ordered: self.is_ordered }
     }
 }
 
 /// What kinds of queries are made, in a hundred.
 type Shape = fn(&mut Rng, &Scope) -> Query;
-pub const SHAPES: &[(&str, usize, Shape)] = &[
+pub(super) const SHAPES: &[(&str, usize, Shape)] = &[
     ("scalars", 34, scalars),
     ("rows", 20, rows),
     ("groups", 14, groups),

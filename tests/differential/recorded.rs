@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use crate::differential::wire::{Answer, Column, Row};
 
 /// Statements that are recorded: the first of the default seed.
-pub const STATEMENTS: usize = 3_000;
+pub(super) const STATEMENTS: usize = 3_000;
 
 const TEXT: &str = include_str!("recorded.tsv");
 /// Those about aggregates, which are all asked each time.
@@ -19,38 +19,38 @@ const OF_AGGREGATES: &str = include_str!("recorded_aggregates.tsv");
 
 /// The answers, by the hash of their case's statements up to them.
 #[derive(Debug)]
-pub struct Recorded(HashMap<u64, Answer>);
+pub(super) struct Recorded(HashMap<u64, Answer>);
 
 impl Recorded {
-    pub fn load() -> Self {
+    pub(super) fn load() -> Self {
         Self(TEXT.lines().filter_map(read_line).collect())
     }
 
-    pub fn of_aggregates() -> Self {
+    pub(super) fn of_aggregates() -> Self {
         Self(OF_AGGREGATES.lines().filter_map(read_line).collect())
     }
 
-    pub fn answer(&self, hash: u64) -> Option<&Answer> {
+    pub(super) fn answer(&self, hash: u64) -> Option<&Answer> {
         self.0.get(&hash)
     }
 }
 
 /// FNV-1a over the statements of a case so far: a script's answer hangs on what went before.
-pub fn hash(statements: &[String]) -> u64 {
+pub(super) fn hash(statements: &[String]) -> u64 {
     let bytes = statements.iter().flat_map(|statement| statement.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-pub fn path() -> PathBuf {
+pub(super) fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/differential/recorded.tsv")
 }
 
-pub fn path_of_aggregates() -> PathBuf {
+pub(super) fn path_of_aggregates() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/differential/recorded_aggregates.tsv")
 }
 
 /// A line of the file.
-pub fn line(hash: u64, answer: &Answer) -> String {
+pub(super) fn line(hash: u64, answer: &Answer) -> String {
     let mut line = format!("{hash:016x}");
     match answer {
         Answer::Error { code, .. } => write!(line, "\t{code}").expect("strings take everything"),

@@ -11,7 +11,7 @@ const ROWS_SHOWN: usize = 6;
 
 /// Counts of a run.
 #[derive(Debug, Default, Clone)]
-pub struct Counts {
+pub(super) struct Counts {
     pub generated: usize,
     pub equal: usize,
     pub equal_errors: usize,
@@ -22,7 +22,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub fn add(&mut self, other: &Counts) {
+    pub(super) fn add(&mut self, other: &Counts) {
         self.generated += other.generated;
         self.equal += other.equal;
         self.equal_errors += other.equal_errors;
@@ -30,7 +30,7 @@ impl Counts {
         self.different += other.different;
     }
 
-    pub fn lines(&self) -> String {
+    pub(super) fn lines(&self) -> String {
         let mut text = format!(
             "{} statements generated: {} equal, {} equal errors, {} after a difference in their script\n",
             self.generated, self.equal, self.equal_errors, self.skipped
@@ -44,7 +44,7 @@ impl Counts {
 
 /// Differences that look like one root cause.
 #[derive(Debug)]
-pub struct Group {
+pub(super) struct Group {
     pub smallest: Difference,
     pub count: usize,
 }
@@ -52,7 +52,7 @@ pub struct Group {
 impl Group {
     /// Whether a difference has the same kind, and we refuse in the same words, or it has in it everything that this
     /// group's smallest statement needs.
-    pub fn explains(&self, other: &Difference) -> bool {
+    pub(super) fn explains(&self, other: &Difference) -> bool {
         let smallest = &self.smallest;
         if smallest.kind != other.kind {
             return false;
@@ -63,7 +63,7 @@ impl Group {
         }
     }
 
-    pub fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let mut text = format!("{} x {}\n", self.count, self.smallest.kind);
         for statement in &self.smallest.script {
             writeln!(text, "    {statement};").expect("strings take everything");

@@ -25,14 +25,14 @@ const SCRIPTS: usize = 4;
 
 /// Where PostgreSQL's answers come from.
 #[derive(Debug)]
-pub enum Reference {
+pub(super) enum Reference {
     Live(std::net::SocketAddr),
     Recorded(Recorded),
 }
 
 /// What is to be done.
 #[derive(Debug)]
-pub struct Plan {
+pub(super) struct Plan {
     pub seed: u64,
     pub statements: usize,
     /// Families of expressions and shapes of queries that are left out.
@@ -40,7 +40,7 @@ pub struct Plan {
 }
 
 /// The statements of a case: nearly always one, else a script.
-pub fn case(plan: &Plan, number: usize) -> Vec<Query> {
+pub(super) fn case(plan: &Plan, number: usize) -> Vec<Query> {
     let mut rng = Rng::of_case(plan.seed, u64::try_from(number).expect("it is small"));
     let scope = Scope { columns: Vec::new(), without: plan.without.clone() };
     let is_left_out = |name: &str| plan.without.iter().any(|left_out| left_out == name);
@@ -76,7 +76,7 @@ struct Progress {
 }
 
 /// Runs the plan: its counts, and what differs, the most frequent first.
-pub fn run(plan: &Plan, reference: &Reference, gateway: std::net::SocketAddr) -> (Counts, Vec<Group>) {
+pub(super) fn run(plan: &Plan, reference: &Reference, gateway: std::net::SocketAddr) -> (Counts, Vec<Group>) {
     let progress = Mutex::new(Progress::default());
     std::thread::scope(|scope| {
         for _ in 0..CONNECTIONS {
@@ -288,7 +288,7 @@ fn group(
 }
 
 /// Asks PostgreSQL for the answers to the first cases of a plan, as lines of the file of recorded answers.
-pub fn record(plan: &Plan, reference: &Reference) -> String {
+pub(super) fn record(plan: &Plan, reference: &Reference) -> String {
     let Reference::Live(address) = reference else { panic!("there is no PostgreSQL 15 to record from") };
     let mut client = Client::connect(*address, crate::support::postgres::USER).expect("PostgreSQL takes connections");
     let mut text = String::new();

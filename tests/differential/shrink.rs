@@ -8,7 +8,7 @@ use crate::differential::queries::Query;
 const BUDGET: usize = 150;
 
 /// A smaller script with the same difference, found by asking `fails` about candidates.
-pub fn shrink(script: Vec<Query>, kind: &Kind, mut fails: impl FnMut(&[Query]) -> Option<Kind>) -> Vec<Query> {
+pub(super) fn shrink(script: Vec<Query>, kind: &Kind, mut fails: impl FnMut(&[Query]) -> Option<Kind>) -> Vec<Query> {
     let mut left = BUDGET;
     let mut is_same = |script: &[Query]| {
         left = left.saturating_sub(1);

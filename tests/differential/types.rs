@@ -2,7 +2,7 @@
 
 /// A type that both servers have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ty {
+pub(super) enum Ty {
     Bool,
     Int2,
     Int4,
@@ -30,7 +30,7 @@ use Ty::{
     Time, Timestamp, Timestamptz, Uuid, Varchar,
 };
 
-pub const ALL: &[Ty] = &[
+pub(super) const ALL: &[Ty] = &[
     Bool,
     Int2,
     Int4,
@@ -52,9 +52,9 @@ pub const ALL: &[Ty] = &[
     IntArray,
     TextArray,
 ];
-pub const NUMBERS: &[Ty] = &[Int2, Int4, Int8, Numeric, Float4, Float8];
+pub(super) const NUMBERS: &[Ty] = &[Int2, Int4, Int8, Numeric, Float4, Float8];
 /// The types with `=` and `<`.
-pub const COMPARABLE: &[Ty] = &[
+pub(super) const COMPARABLE: &[Ty] = &[
     Bool,
     Int2,
     Int4,
@@ -75,12 +75,12 @@ pub const COMPARABLE: &[Ty] = &[
     TextArray,
 ];
 /// The types that `min` and `max` take.
-pub const ORDERED: &[Ty] =
+pub(super) const ORDERED: &[Ty] =
     &[Int2, Int4, Int8, Numeric, Float4, Float8, Text, Varchar, Date, Timestamp, Timestamptz, Time, Interval];
 
 impl Ty {
     /// Its name in SQL.
-    pub fn sql(self) -> &'static str {
+    pub(super) fn sql(self) -> &'static str {
         match self {
             Bool => "boolean",
             Int2 => "smallint",
@@ -106,7 +106,7 @@ impl Ty {
     }
 
     /// The type that a placeholder of a template names.
-    pub fn of_placeholder(name: &str) -> Option<Self> {
+    pub(super) fn of_placeholder(name: &str) -> Option<Self> {
         let ty = match name {
             "b" => Bool,
             "i2" => Int2,
@@ -134,7 +134,7 @@ impl Ty {
     }
 
     /// Values as they stand between quotes, the tame ones first.
-    pub fn values(self) -> &'static [&'static str] {
+    pub(super) fn values(self) -> &'static [&'static str] {
         match self {
             Bool => &["true", "false"],
             Int2 => &["1", "0", "2", "-3", "7", "32767", "-32768"],

@@ -15,18 +15,18 @@ use crate::support::PATIENCE;
 
 /// A column of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
+pub(super) struct Column {
     pub name: String,
     pub oid: u32,
     pub typmod: i32,
 }
 
 /// The values of a row, as printed.
-pub type Row = Vec<Option<String>>;
+pub(super) type Row = Vec<Option<String>>;
 
 /// What a server answers to a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub(super) enum Answer {
     Done {
         columns: Vec<Column>,
         rows: Vec<Row>,
@@ -43,7 +43,7 @@ pub enum Answer {
 
 /// One connection.
 #[derive(Debug)]
-pub struct Client {
+pub(super) struct Client {
     address: SocketAddr,
     user: String,
     stream: TcpStream,
@@ -54,7 +54,7 @@ pub struct Client {
 const SESSION: &str = "SET TimeZone = 'UTC'; SET statement_timeout = '60s'; SET client_min_messages = 'error'";
 
 impl Client {
-    pub fn connect(address: SocketAddr, user: &str) -> std::io::Result<Self> {
+    pub(super) fn connect(address: SocketAddr, user: &str) -> std::io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -70,12 +70,12 @@ impl Client {
     }
 
     /// The answer to one statement.
-    pub fn ask(&mut self, sql: &str) -> Answer {
+    pub(super) fn ask(&mut self, sql: &str) -> Answer {
         self.ask_all(&[sql.to_owned()]).pop().expect("an answer for each statement")
     }
 
     /// The answers to statements sent together, each a query of its own.
-    pub fn ask_all(&mut self, statements: &[String]) -> Vec<Answer> {
+    pub(super) fn ask_all(&mut self, statements: &[String]) -> Vec<Answer> {
         let mut bytes = BytesMut::new();
         for statement in statements {
             frontend::query(statement, &mut bytes).expect("statements hold no NUL");

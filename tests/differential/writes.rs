@@ -35,7 +35,7 @@ const CREATES: &[&str] = &[
 ];
 
 /// A script over a table of its own.
-pub fn script(rng: &mut Rng, base: &Scope, case: usize) -> Vec<Query> {
+pub(super) fn script(rng: &mut Rng, base: &Scope, case: usize) -> Vec<Query> {
     let table = format!("w{case}");
     let shape = rng.below(CREATES.len());
     let writer = Writer { table: &table, key: if shape == 2 { "t, k" } else { "k" }, base };
@@ -51,7 +51,7 @@ pub fn script(rng: &mut Rng, base: &Scope, case: usize) -> Vec<Query> {
 
 /// A statement of a script as the gateway gets it: its table is one partition, so that each statement is one entity group
 /// transaction, and what fails leaves nothing behind.
-pub fn for_gateway(sql: &str) -> String {
+pub(super) fn for_gateway(sql: &str) -> String {
     if !sql.starts_with("CREATE TABLE w") {
         return sql.to_owned();
     }
@@ -60,7 +60,7 @@ pub fn for_gateway(sql: &str) -> String {
 }
 
 /// The statement that a script needs in front to run again.
-pub fn cleanup(case: usize) -> String {
+pub(super) fn cleanup(case: usize) -> String {
     format!("DROP TABLE IF EXISTS w{case}")
 }
 

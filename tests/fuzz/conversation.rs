@@ -74,7 +74,7 @@ const NAMES: [&str; 4] = ["", "s1", "s2", "never made"];
 const VALUES: [&[u8]; 7] = [b"1", b"x", b"", b"\0\0\0\x01", b"2024-01-01", b"-99999999999999999999", b"\xff\xff"];
 
 /// The messages of a client from the first to the last.
-pub fn make(rng: &mut Rng) -> Vec<Vec<u8>> {
+pub(super) fn make(rng: &mut Rng) -> Vec<Vec<u8>> {
     let mut frames = opening(rng);
     for _ in 0..rng.below(12) {
         match rng.below(10) {
@@ -181,7 +181,7 @@ fn copy_in(rng: &mut Rng, frames: &mut Vec<Vec<u8>>) {
 }
 
 /// Bytes of any value.
-pub fn noise(rng: &mut Rng, at_most: usize) -> Vec<u8> {
+pub(super) fn noise(rng: &mut Rng, at_most: usize) -> Vec<u8> {
     (0..rng.below(at_most + 1)).map(|_| u8::try_from(rng.below(256)).expect("it is a byte")).collect()
 }
 
@@ -193,7 +193,7 @@ fn text(text: &str) -> Vec<u8> {
     [text.as_bytes(), b"\0"].concat()
 }
 
-pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+pub(super) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     [&[tag], &length(body)[..], body].concat()
 }
 

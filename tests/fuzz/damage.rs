@@ -4,7 +4,7 @@ use crate::fuzz::conversation::{message, noise};
 use crate::support::rng::Rng;
 
 /// Changes some messages of three conversations in four; the others stay as their clients meant them.
-pub fn change(rng: &mut Rng, frames: &mut Vec<Vec<u8>>) {
+pub(super) fn change(rng: &mut Rng, frames: &mut Vec<Vec<u8>>) {
     if rng.percent(25) {
         return;
     }

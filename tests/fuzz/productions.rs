@@ -2,7 +2,7 @@
 
 /// A form that is written again and again.
 #[derive(Debug, Clone, Copy)]
-pub struct Production {
+pub(super) struct Production {
     pub name: &'static str,
     before: &'static str,
     open: &'static str,
@@ -13,7 +13,7 @@ pub struct Production {
 
 impl Production {
     /// The text with the form so many times in it.
-    pub fn text(&self, times: usize) -> String {
+    pub(super) fn text(&self, times: usize) -> String {
         let Self { before, open, core, close, after, .. } = self;
         // A number of its own for each where one is asked for.
         let numbered = |part: &str| match part.contains('#') {
@@ -24,7 +24,7 @@ impl Production {
     }
 
     /// How many times it fits into so many bytes.
-    pub fn times_in(&self, bytes: usize) -> usize {
+    pub(super) fn times_in(&self, bytes: usize) -> usize {
         bytes / (self.open.len() + self.close.len()).max(1)
     }
 }
@@ -45,7 +45,7 @@ const fn chain(name: &'static str, before: &'static str, link: &'static str, aft
 }
 
 /// Statements. The table `t (id int, a int, b text, j jsonb)` is there, and a view `v` of it.
-pub const STATEMENTS: &[Production] = &[
+pub(super) const STATEMENTS: &[Production] = &[
     chain("cast", "SELECT 1", "::int", ""),
     chain("casts of two types", "SELECT a", "::int8::text", " FROM t"),
     nest("CAST", "SELECT ", ["CAST(", "1", " AS int)"], ""),
@@ -144,7 +144,7 @@ pub const STATEMENTS: &[Production] = &[
 ];
 
 /// Types, and the texts of their values.
-pub const VALUES: &[(&str, Production)] = &[
+pub(super) const VALUES: &[(&str, Production)] = &[
     ("json", nest("json arrays", "", ["[", "1", "]"], "")),
     ("json", nest("json objects", "", ["{\"a\": ", "1", "}"], "")),
     ("jsonb", nest("jsonb arrays", "", ["[", "1", "]"], "")),
@@ -171,7 +171,7 @@ pub const VALUES: &[(&str, Production)] = &[
 ];
 
 /// Calls of a text that says what is to be done.
-pub const PATTERNS: &[(&str, Production)] = &[
+pub(super) const PATTERNS: &[(&str, Production)] = &[
     ("SELECT 'x' ~ ?", nest("regular expression", "", ["(", "x", ")"], "")),
     ("SELECT 'x' ~ ?", chain("branches", "x", "|y", "")),
     ("SELECT 'x' ~ ?", nest("repetitions", "", ["(", "x", "){2}"], "")),

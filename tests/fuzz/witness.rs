@@ -6,14 +6,14 @@ use tokio_postgres::{Client, Config, NoTls};
 
 use crate::support::PATIENCE;
 
-pub struct Witness {
+pub(super) struct Witness {
     client: Client,
     asked: i64,
 }
 
 impl Witness {
     /// Comes, and makes a table of its own.
-    pub async fn arrive(address: SocketAddr) -> Self {
+    pub(super) async fn arrive(address: SocketAddr) -> Self {
         let mut config = Config::new();
         config.host("127.0.0.1").port(address.port()).user("witness");
         let (client, connection) = config.connect(NoTls).await.expect("the server listens");
@@ -26,7 +26,7 @@ impl Witness {
     }
 
     /// Writes a row and finds all that it wrote.
-    pub async fn is_served(&mut self) {
+    pub(super) async fn is_served(&mut self) {
         self.asked += 1;
         let serve = async {
             self.client.execute("INSERT INTO testimony VALUES ('here', $1)", &[&self.asked]).await?;

@@ -6,18 +6,18 @@
 use std::collections::BTreeSet;
 
 /// Code whose paths can be looked at.
-pub struct Source {
+pub(super) struct Source {
     code: String,
 }
 
 impl Source {
-    pub fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         Self { code: without_tests(&without_comments_and_literals(text)) }
     }
 
     /// The modules right below the crate's root that are named: by `crate::`, `tablegate::`, or a climb of `super::`
     /// from a file at `path` (below `src/`).
-    pub fn crate_paths(&self, path: &str) -> BTreeSet<String> {
+    pub(super) fn crate_paths(&self, path: &str) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for root in ["crate", "tablegate"] {
             for at in self.starts_of(root) {
@@ -40,7 +40,7 @@ impl Source {
     }
 
     /// The first segment of every path: crates, modules and types alike.
-    pub fn path_starts(&self) -> BTreeSet<&str> {
+    pub(super) fn path_starts(&self) -> BTreeSet<&str> {
         let bytes = self.code.as_bytes();
         let separators = self.code.match_indices("::").map(|(at, _)| at);
         separators

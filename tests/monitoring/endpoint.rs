@@ -11,14 +11,14 @@ use crate::support::PATIENCE;
 use crate::support::server::Server;
 
 /// An answer.
-pub struct Answer {
+pub(super) struct Answer {
     pub status: u16,
     pub head: String,
     pub body: String,
 }
 
 /// A server with metrics at a free port, which its log says.
-pub fn start(arguments: &[&str]) -> (Server, String) {
+pub(super) fn start(arguments: &[&str]) -> (Server, String) {
     let server = Server::start(&[&["--metrics", "127.0.0.1:0"], arguments].concat());
     let began = Instant::now();
     loop {
@@ -35,7 +35,7 @@ pub fn start(arguments: &[&str]) -> (Server, String) {
     }
 }
 
-pub fn request(address: &str, text: &str) -> std::io::Result<Answer> {
+pub(super) fn request(address: &str, text: &str) -> std::io::Result<Answer> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(text.as_bytes())?;
@@ -47,11 +47,11 @@ pub fn request(address: &str, text: &str) -> std::io::Result<Answer> {
     Ok(Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() })
 }
 
-pub fn get(address: &str, path: &str) -> Answer {
+pub(super) fn get(address: &str, path: &str) -> Answer {
     request(address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).unwrap()
 }
 
-pub fn scrape(address: &str) -> Samples {
+pub(super) fn scrape(address: &str) -> Samples {
     let answer = get(address, "/metrics");
     assert_eq!(answer.status, 200);
     Samples::parse(&answer.body)

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The samples of one answer, by their names with labels as they are written.
 #[derive(Debug, Clone)]
-pub struct Samples(BTreeMap<String, f64>);
+pub(super) struct Samples(BTreeMap<String, f64>);
 
 impl Samples {
     /// # Panics
     /// With the line that is not of the format.
-    pub fn parse(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let body = text.strip_suffix("# EOF\n").expect("it ends with the end marker");
         let (mut samples, mut families) = (BTreeMap::new(), BTreeSet::new());
         let (mut family, mut kind) = (String::new(), String::new());
@@ -57,16 +57,16 @@ impl Samples {
 
     /// # Panics
     /// When there is no such sample.
-    pub fn get(&self, series: &str) -> f64 {
+    pub(super) fn get(&self, series: &str) -> f64 {
         *self.0.get(series).unwrap_or_else(|| panic!("no {series} in {:#?}", self.0.keys()))
     }
 
     /// By how much a sample grew; one that is not there yet was 0.
-    pub fn growth(&self, before: &Samples, series: &str) -> f64 {
+    pub(super) fn growth(&self, before: &Samples, series: &str) -> f64 {
         self.get(series) - before.0.get(series).copied().unwrap_or(0.0)
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 

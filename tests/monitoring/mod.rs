@@ -12,11 +12,11 @@ use tokio_postgres::{Client, Config, Error, NoTls};
 use crate::support::server::Server;
 
 /// A client of a server that lets everybody in.
-pub async fn connect(server: &Server) -> Result<Client, Error> {
+pub(crate) async fn connect(server: &Server) -> Result<Client, Error> {
     connect_as(server, "u", "").await
 }
 
-pub async fn connect_as(server: &Server, user: &str, password: &str) -> Result<Client, Error> {
+pub(crate) async fn connect_as(server: &Server, user: &str, password: &str) -> Result<Client, Error> {
     let mut config = Config::new();
     config.host("127.0.0.1").port(server.port).user(user).password(password);
     let (client, connection) = config.connect(NoTls).await?;

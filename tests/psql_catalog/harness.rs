@@ -12,31 +12,31 @@ use tablegate::store::model::SystemClock;
 use tablegate::types::output::{Style, TextColumn};
 
 /// OID of the first declared table, `orders`; its key's index has the next.
-pub const ORDERS: &str = "16384";
-pub const ORDERS_PKEY: &str = "16385";
+pub(super) const ORDERS: &str = "16384";
+pub(super) const ORDERS_PKEY: &str = "16385";
 
-pub struct Client {
+pub(super) struct Client {
     session: Session,
 }
 
-pub struct Answer {
+pub(super) struct Answer {
     pub columns: Arc<[ResultColumn]>,
     pub rows: Vec<Vec<String>>,
 }
 
 impl Answer {
     /// Rows as psql's unaligned output shows them.
-    pub fn lines(&self) -> Vec<String> {
+    pub(super) fn lines(&self) -> Vec<String> {
         self.rows.iter().map(|row| row.join("|")).collect()
     }
 
-    pub fn labels(&self) -> Vec<&str> {
+    pub(super) fn labels(&self) -> Vec<&str> {
         self.columns.iter().map(|c| c.name.as_str()).collect()
     }
 }
 
 impl Client {
-    pub async fn with_tables() -> Self {
+    pub(super) async fn with_tables() -> Self {
         let clock = Arc::new(SystemClock);
         let store = Arc::new(MemoryStore::new(clock.clone()));
         let scratch = Some(ScratchStore(Arc::new(MemoryStore::new(clock.clone()))));
@@ -61,7 +61,7 @@ impl Client {
     }
 
     /// What one query gives, or what is wrong with it.
-    pub async fn try_ask(&mut self, sql: &str) -> Result<Answer, String> {
+    pub(super) async fn try_ask(&mut self, sql: &str) -> Result<Answer, String> {
         let mut statements = self.session.parse(sql).map_err(|e| e.to_string())?;
         let statement = statements.pop().ok_or("no statement")?;
         let prepared = self.session.prepare(statement, &[]).await.map_err(|e| e.to_string())?;
@@ -84,7 +84,7 @@ impl Client {
         Ok(Answer { columns: rows.columns, rows: texts })
     }
 
-    pub async fn ask(&mut self, sql: &str) -> Answer {
+    pub(super) async fn ask(&mut self, sql: &str) -> Answer {
         match self.try_ask(sql).await {
             Ok(answer) => answer,
             Err(error) => panic!("{error}\n{sql}"),
@@ -92,7 +92,7 @@ impl Client {
     }
 
     /// A session with the tables of a script, under `egt.mode = observe`.
-    pub async fn with_script(script: &str) -> Self {
+    pub(super) async fn with_script(script: &str) -> Self {
         let mut client = Self::with_tables().await;
         client.run("SET egt.mode = observe").await;
         client.run(script).await;
@@ -100,13 +100,13 @@ impl Client {
     }
 
     /// The answers to a file of queries, about a table.
-    pub async fn ask_about(&mut self, table: &str, queries: &str) -> Vec<Answer> {
+    pub(super) async fn ask_about(&mut self, table: &str, queries: &str) -> Vec<Answer> {
         let oid = self.ask(&format!("SELECT '{table}'::regclass::oid")).await.lines().concat();
         self.ask_all(&queries.replace("{table}", &oid)).await
     }
 
     /// The answers to a file of queries, about the table `orders`.
-    pub async fn ask_all(&mut self, queries: &str) -> Vec<Answer> {
+    pub(super) async fn ask_all(&mut self, queries: &str) -> Vec<Answer> {
         let mut answers = Vec::new();
         let mut wrong = Vec::new();
         for query in queries.replace("{table}", ORDERS).replace("{index}", ORDERS_PKEY).split(";\n").map(str::trim) {

@@ -8,14 +8,14 @@ const PROMPT: &str = "tablegate=> ";
 const CONTINUED: &str = "tablegate-> ";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     Console,
     Sql,
     Python,
 }
 
 #[derive(Debug)]
-pub struct Block {
+pub(super) struct Block {
     pub kind: Kind,
     /// Where its fence is.
     line: usize,
@@ -32,13 +32,13 @@ impl fmt::Display for Block {
 
 /// What a reader types into a console, and what that prints; nothing where the block does not show it.
 #[derive(Debug)]
-pub enum Step {
+pub(super) enum Step {
     Shell { command: String, prints: Vec<String> },
     Statement { statement: String, prints: Vec<String> },
 }
 
 /// The blocks that can be run, in order.
-pub fn of(markdown: &str) -> Vec<Block> {
+pub(super) fn of(markdown: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut not_run = None;
     let mut lines = markdown.lines().enumerate();
@@ -61,7 +61,7 @@ pub fn of(markdown: &str) -> Vec<Block> {
 }
 
 impl Block {
-    pub fn steps(&self) -> Vec<Step> {
+    pub(super) fn steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         for line in self.text.lines() {
             if let Some(command) = line.strip_prefix("$ ") {
@@ -84,19 +84,19 @@ impl Block {
     }
 
     /// The errors that its comments announce.
-    pub fn errors(&self) -> Vec<String> {
+    pub(super) fn errors(&self) -> Vec<String> {
         errors(&self.text.replace("\n-- ", "\n"))
     }
 }
 
 /// The errors and hints among what psql says.
-pub fn errors(said: &str) -> Vec<String> {
+pub(super) fn errors(said: &str) -> Vec<String> {
     let told = |line: &&str| ["ERROR:", "HINT:"].iter().any(|word| line.starts_with(word));
     let lines = said.lines().map(|line| line.find("ERROR:  ").map_or(line, |at| &line[at..]));
     lines.filter(told).map(|line| line.trim_end().to_owned()).collect()
 }
 
 /// What is printed, without empty lines and blanks at the end, which nobody sees.
-pub fn lines(printed: &str) -> Vec<String> {
+pub(super) fn lines(printed: &str) -> Vec<String> {
     printed.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }

@@ -12,14 +12,14 @@ use crate::support::server::{DRIVERS, PROGRAM, Server};
 use crate::support::tables::connection_string;
 
 /// A server with both doors open, and where the one for the SDKs is.
-pub fn server(arguments: &[&str]) -> (Server, SocketAddr) {
+pub(crate) fn server(arguments: &[&str]) -> (Server, SocketAddr) {
     let server = Server::start(&[&["--rest", "127.0.0.1:0"], arguments].concat());
     let address = address(&server);
     (server, address)
 }
 
 /// Where the door for the SDKs of a server is.
-pub fn address(server: &Server) -> SocketAddr {
+pub(crate) fn address(server: &Server) -> SocketAddr {
     address_behind(server, "the Azure SDKs are served")
 }
 

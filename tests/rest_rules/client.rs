@@ -13,13 +13,13 @@ use crate::support::azurite;
 use crate::support::tables::Target;
 
 /// Who answers, until it is dropped.
-pub struct Asked {
+pub(super) struct Asked {
     pub target: Target,
     _stop: Option<DropGuard>,
 }
 
 impl Asked {
-    pub async fn our_door() -> Self {
+    pub(super) async fn our_door() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let target = Target::of_emulator(listener.local_addr().expect("it listens"));
         let stop = CancellationToken::new();
@@ -30,7 +30,7 @@ impl Asked {
     }
 
     /// An account of its own.
-    pub fn azurite() -> Self {
+    pub(super) fn azurite() -> Self {
         let Account { address, name, key } = azurite::new_account();
         Self { target: Target { address, account: name, key: key.to_owned() }, _stop: None }
     }

@@ -18,7 +18,7 @@ use tokio_postgres::{AsyncMessage, Config, Connection, NoTls, SimpleQueryMessage
 
 type Notices = Arc<Mutex<Vec<String>>>;
 
-pub struct Client {
+pub(super) struct Client {
     /// `None` once it is shut down.
     client: Option<tokio_postgres::Client>,
     notices: Notices,
@@ -26,14 +26,14 @@ pub struct Client {
 
 /// What the server, or the connection to it, says is wrong.
 #[derive(Debug)]
-pub struct ClientError {
+pub(super) struct ClientError {
     sqlstate: Option<String>,
     text: String,
 }
 
 impl Client {
     /// `options` are settings of the session, as in the start-up packet.
-    pub async fn connect(address: SocketAddr, options: &str) -> Result<Self, ClientError> {
+    pub(super) async fn connect(address: SocketAddr, options: &str) -> Result<Self, ClientError> {
         let stream = TcpStream::connect(address).await.map_err(|e| ClientError::of_connection(&e))?;
         let (client, connection) =
             Config::new().user("golden").dbname("tablegate").options(options).connect_raw(stream, NoTls).await?;

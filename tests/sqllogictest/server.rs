@@ -21,7 +21,7 @@ use crate::support::{azurite, our_door};
 
 /// The stores that golden files run on.
 #[derive(Debug, Clone, Copy)]
-pub enum Backend {
+pub(super) enum Backend {
     Memory,
     /// On disk, as rows alone.
     Embedded,
@@ -35,7 +35,7 @@ pub enum Backend {
 
 impl Backend {
     /// For `onlyif` and `skipif`.
-    pub fn labels(self) -> &'static [&'static str] {
+    pub(super) fn labels(self) -> &'static [&'static str] {
         match self {
             Backend::Memory => &["memory"],
             Backend::Embedded => &["embedded"],
@@ -45,7 +45,7 @@ impl Backend {
     }
 }
 
-pub struct Server {
+pub(super) struct Server {
     pub address: SocketAddr,
     stop: CancellationToken,
     task: JoinHandle<std::io::Result<()>>,
@@ -55,7 +55,7 @@ pub struct Server {
 
 impl Server {
     /// `mounts`: with two further schemas, `other` and `fixed`, over one more store; `fixed` is read-only.
-    pub async fn start(backend: Backend, mounts: bool) -> Self {
+    pub(super) async fn start(backend: Backend, mounts: bool) -> Self {
         let clock = Arc::new(SystemClock);
         let folder = tempfile::tempdir().expect("there is room for temporary files");
         let in_folder = |folder: &Path| -> Arc<dyn TableStore> {
@@ -92,7 +92,7 @@ impl Server {
         Self { address, stop, task, _folder: folder }
     }
 
-    pub async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.stop.cancel();
         let ended = self.task.await.expect("the server does not panic");
         ended.expect("the server ends in good order");

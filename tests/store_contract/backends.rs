@@ -12,7 +12,7 @@ use crate::support::columnar::Columnar;
 use crate::support::our_door;
 
 /// Lives as long as the process: nothing to reopen.
-pub struct Memory(Store);
+pub(super) struct Memory(Store);
 
 impl Backend for Memory {
     async fn create(clock: Arc<dyn Clock>) -> Self {
@@ -25,7 +25,7 @@ impl Backend for Memory {
 }
 
 /// In a folder that goes with the test, as rows alone.
-pub struct Embedded {
+pub(super) struct Embedded {
     store: Store,
     folder: TempDir,
 }
@@ -51,7 +51,7 @@ impl Backend for Embedded {
 }
 
 /// The same with every table kept as columns too.
-pub struct Columns {
+pub(super) struct Columns {
     store: Store,
     folder: TempDir,
 }
@@ -81,7 +81,7 @@ impl Durable for Columns {
 }
 
 /// An account of the emulator. Its clock is its own.
-pub struct Azure(Store);
+pub(super) struct Azure(Store);
 
 impl Backend for Azure {
     async fn create(_: Arc<dyn Clock>) -> Self {
@@ -94,7 +94,7 @@ impl Backend for Azure {
 }
 
 /// The same store through this program's own door for the Azure SDKs, with a store in memory behind it.
-pub struct OurDoor(Store);
+pub(super) struct OurDoor(Store);
 
 impl Backend for OurDoor {
     async fn create(clock: Arc<dyn Clock>) -> Self {

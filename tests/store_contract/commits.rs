@@ -8,7 +8,7 @@ use crate::store_contract::harness::{
     stale_etag, stored, table, text, write, write_etag,
 };
 
-pub async fn insert_of_a_new_key_is_stored(store: &Store) {
+pub(super) async fn insert_of_a_new_key_is_stored(store: &Store) {
     let orders = new_table(store).await;
     let written = entity("p", "r", [("b", int(1)), ("a", text("x"))]);
     let outcome = write(store, &orders, Operation::Insert(written.clone())).await;
@@ -17,7 +17,7 @@ pub async fn insert_of_a_new_key_is_stored(store: &Store) {
     assert_eq!(outcome, Written::Entity { etag: found.etag, timestamp: found.timestamp });
 }
 
-pub async fn insert_of_an_existing_key_is_rejected(store: &Store) {
+pub(super) async fn insert_of_an_existing_key_is_rejected(store: &Store) {
     let orders = new_table(store).await;
     write(store, &orders, Operation::Insert(entity("p", "r", [("a", int(1))]))).await;
     let before = get(store, &orders, &key("p", "r")).await;
@@ -26,7 +26,7 @@ pub async fn insert_of_an_existing_key_is_rejected(store: &Store) {
     assert_eq!(get(store, &orders, &key("p", "r")).await, before);
 }
 
-pub async fn operations_on_a_missing_entity_are_rejected(store: &Store) {
+pub(super) async fn operations_on_a_missing_entity_are_rejected(store: &Store) {
     let orders = new_table(store).await;
     for if_match in [IfMatch::Any, is(&stale_etag())] {
         for operation in conditional_operations(if_match) {
@@ -36,7 +36,7 @@ pub async fn operations_on_a_missing_entity_are_rejected(store: &Store) {
     assert!(Scan::of(&orders).run(store).await.keys().is_empty());
 }
 
-pub async fn operations_with_a_stale_etag_are_rejected(store: &Store) {
+pub(super) async fn operations_with_a_stale_etag_are_rejected(store: &Store) {
     let orders = new_table(store).await;
     let first = write_etag(store, &orders, Operation::Insert(entity("p", "r", [("a", int(1))]))).await;
     write(store, &orders, Operation::Merge(entity("p", "r", [("a", int(2))]), IfMatch::Any)).await;
@@ -49,11 +49,11 @@ pub async fn operations_with_a_stale_etag_are_rejected(store: &Store) {
     assert_eq!(get(store, &orders, &key("p", "r")).await, before);
 }
 
-pub async fn operations_with_the_current_etag_are_applied(store: &Store) {
+pub(super) async fn operations_with_the_current_etag_are_applied(store: &Store) {
     applied(store, is).await;
 }
 
-pub async fn operations_on_any_version_are_applied(store: &Store) {
+pub(super) async fn operations_on_any_version_are_applied(store: &Store) {
     applied(store, |_| IfMatch::Any).await;
 }
 
@@ -81,7 +81,7 @@ fn conditional_operations(if_match: IfMatch) -> [Operation; 3] {
     ]
 }
 
-pub async fn an_etag_of_a_deleted_entity_is_stale_for_its_successor(store: &Store) {
+pub(super) async fn an_etag_of_a_deleted_entity_is_stale_for_its_successor(store: &Store) {
     let orders = new_table(store).await;
     let first = write_etag(store, &orders, Operation::Insert(entity("p", "r", []))).await;
     assert_eq!(write(store, &orders, Operation::Delete(key("p", "r"), is(&first))).await, Written::Deleted);
@@ -90,7 +90,7 @@ pub async fn an_etag_of_a_deleted_entity_is_stale_for_its_successor(store: &Stor
     assert_eq!(rejection(store, &orders, vec![delete]).await, (0, Rejection::ETagMismatch));
 }
 
-pub async fn merge_keeps_what_it_does_not_write(store: &Store) {
+pub(super) async fn merge_keeps_what_it_does_not_write(store: &Store) {
     let orders = new_table(store).await;
     let old = entity("p", "r", [("a", int(1)), ("b", text("old")), ("c", int(3))]);
     write(store, &orders, Operation::Insert(old)).await;
@@ -105,14 +105,14 @@ pub async fn merge_keeps_what_it_does_not_write(store: &Store) {
     assert_ne!(after.etag, before.etag);
 }
 
-pub async fn merge_changes_the_type_of_what_it_writes(store: &Store) {
+pub(super) async fn merge_changes_the_type_of_what_it_writes(store: &Store) {
     let orders = new_table(store).await;
     write(store, &orders, Operation::Insert(entity("p", "r", [("a", int(1)), ("b", int(2))]))).await;
     write(store, &orders, Operation::InsertOrMerge(entity("p", "r", [("a", text("one"))]))).await;
     assert_eq!(stored(store, &orders, &key("p", "r")).await, properties([("a", text("one")), ("b", int(2))]));
 }
 
-pub async fn merge_keeps_the_100_ns_of_what_it_does_not_write(store: &Store) {
+pub(super) async fn merge_keeps_the_100_ns_of_what_it_does_not_write(store: &Store) {
     let orders = new_table(store).await;
     let at = EdmValue::DateTime(instant("2021-09-21T00:54:03.1536329Z"));
     write(store, &orders, Operation::Insert(entity("p", "r", [("at", at.clone())]))).await;
@@ -120,7 +120,7 @@ pub async fn merge_keeps_the_100_ns_of_what_it_does_not_write(store: &Store) {
     assert_eq!(stored(store, &orders, &key("p", "r")).await.get("at"), Some(&at));
 }
 
-pub async fn replace_leaves_exactly_the_given_properties(store: &Store) {
+pub(super) async fn replace_leaves_exactly_the_given_properties(store: &Store) {
     let orders = new_table(store).await;
     write(store, &orders, Operation::Insert(entity("p", "r", [("a", int(1)), ("b", int(2))]))).await;
     write(store, &orders, Operation::Replace(entity("p", "r", [("c", int(3)), ("b", text("x"))]), IfMatch::Any)).await;
@@ -129,7 +129,7 @@ pub async fn replace_leaves_exactly_the_given_properties(store: &Store) {
     assert_eq!(stored(store, &orders, &key("p", "r")).await, Properties::new());
 }
 
-pub async fn upserts_create_and_overwrite(store: &Store) {
+pub(super) async fn upserts_create_and_overwrite(store: &Store) {
     let orders = new_table(store).await;
     for (row, operation) in [("m", Operation::InsertOrMerge as fn(_) -> _), ("r", Operation::InsertOrReplace)] {
         write(store, &orders, operation(entity("p", row, [("a", int(1)), ("b", int(1))]))).await;
@@ -140,7 +140,7 @@ pub async fn upserts_create_and_overwrite(store: &Store) {
     assert_eq!(stored(store, &orders, &key("p", "r")).await, properties([("b", int(2)), ("c", int(2))]));
 }
 
-pub async fn delete_removes_the_entity_only(store: &Store) {
+pub(super) async fn delete_removes_the_entity_only(store: &Store) {
     let orders = new_table(store).await;
     for (partition, row) in [("p", ""), ("p", "r"), ("p", "r1"), ("", "r"), ("q", "r")] {
         write(store, &orders, Operation::Insert(entity(partition, row, []))).await;
@@ -154,7 +154,7 @@ pub async fn delete_removes_the_entity_only(store: &Store) {
     assert_eq!(stored(store, &orders, &key("p", "r")).await, properties([("new", int(1))]));
 }
 
-pub async fn a_merge_beyond_the_limits_is_rejected(store: &Store) {
+pub(super) async fn a_merge_beyond_the_limits_is_rejected(store: &Store) {
     let orders = new_table(store).await;
     let many = |prefix: &str, count: i32| -> Properties {
         (0..count).map(|i| (name(&format!("{prefix}{i}")), int(i))).collect()
@@ -179,7 +179,7 @@ pub async fn a_merge_beyond_the_limits_is_rejected(store: &Store) {
     assert_eq!(get(store, &orders, &key("p", "innocent")).await, None);
 }
 
-pub async fn a_batch_is_all_or_nothing(store: &Store) {
+pub(super) async fn a_batch_is_all_or_nothing(store: &Store) {
     let orders = new_table(store).await;
     for row in ["there", "merged", "deleted"] {
         write(store, &orders, Operation::Insert(entity("p", row, [("a", int(1))]))).await;
@@ -196,7 +196,7 @@ pub async fn a_batch_is_all_or_nothing(store: &Store) {
     assert_eq!(Scan::of(&orders).columns(columns).run(store).await.rows(), before);
 }
 
-pub async fn the_first_failing_operation_is_named(store: &Store) {
+pub(super) async fn the_first_failing_operation_is_named(store: &Store) {
     let orders = new_table(store).await;
     write(store, &orders, Operation::Insert(entity("p", "there", []))).await;
     let operations = vec![
@@ -208,7 +208,7 @@ pub async fn the_first_failing_operation_is_named(store: &Store) {
     assert_eq!(rejection(store, &orders, operations).await, (1, Rejection::ETagMismatch));
 }
 
-pub async fn a_batch_mixes_all_operations(store: &Store) {
+pub(super) async fn a_batch_mixes_all_operations(store: &Store) {
     let orders = new_table(store).await;
     let mut etags = Vec::new();
     for row in ["1", "2", "3", "4"] {
@@ -232,7 +232,7 @@ pub async fn a_batch_mixes_all_operations(store: &Store) {
     }
 }
 
-pub async fn a_batch_of_a_hundred_reports_in_order(store: &Store) {
+pub(super) async fn a_batch_of_a_hundred_reports_in_order(store: &Store) {
     let orders = new_table(store).await;
     let rows: Vec<String> = (0..100).rev().map(|row| row.to_string()).collect();
     let operations = rows.iter().map(|row| Operation::Insert(entity("p", row, []))).collect();
@@ -245,7 +245,7 @@ pub async fn a_batch_of_a_hundred_reports_in_order(store: &Store) {
 }
 
 /// Of so many that a store may look for all of them at once.
-pub async fn a_batch_of_new_keys_meets_the_one_that_is_there(store: &Store) {
+pub(super) async fn a_batch_of_new_keys_meets_the_one_that_is_there(store: &Store) {
     let orders = new_table(store).await;
     let name = |row: usize| format!("{row:02}");
     let inserts = || (10..30).rev().map(|row| Operation::Insert(entity("p", &name(row), []))).collect::<Vec<_>>();
@@ -265,7 +265,7 @@ pub async fn a_batch_of_new_keys_meets_the_one_that_is_there(store: &Store) {
     assert_eq!(Scan::of(&orders).columns([ScanColumn::RowKey]).run(store).await.rows().len(), 22);
 }
 
-pub async fn every_write_changes_etag_and_timestamp(store: &Store) {
+pub(super) async fn every_write_changes_etag_and_timestamp(store: &Store) {
     let orders = new_table(store).await;
     let mut last: Option<(ETag, EdmDateTime)> = None;
     for _ in 0..50 {
@@ -281,13 +281,13 @@ pub async fn every_write_changes_etag_and_timestamp(store: &Store) {
     }
 }
 
-pub async fn a_commit_into_a_missing_table_is_refused(store: &Store) {
+pub(super) async fn a_commit_into_a_missing_table_is_refused(store: &Store) {
     let gone = table("Gone");
     let result = store.commit(batch(&gone, vec![Operation::Insert(entity("p", "r", []))])).await;
     assert!(matches!(result, Err(CommitError::Store(StoreError::TableMissing(name))) if name == gone));
 }
 
-pub async fn timestamps_rise_when_the_clock_does_not<B: Backend>() {
+pub(super) async fn timestamps_rise_when_the_clock_does_not<B: Backend>() {
     let clock = TestClock::at("2020-01-01T00:00:00Z");
     let backend = B::create(clock.clone()).await;
     let orders = new_table(backend.store()).await;

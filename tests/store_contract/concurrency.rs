@@ -35,7 +35,7 @@ async fn winners(
     winners
 }
 
-pub async fn one_of_many_conditional_writers_wins(store: &Store) {
+pub(super) async fn one_of_many_conditional_writers_wins(store: &Store) {
     let orders = new_table(store).await;
     for _ in 0..20 {
         let etag = write_etag(store, &orders, Operation::InsertOrReplace(entity("p", "r", []))).await;
@@ -46,7 +46,7 @@ pub async fn one_of_many_conditional_writers_wins(store: &Store) {
     }
 }
 
-pub async fn one_of_many_inserts_wins(store: &Store) {
+pub(super) async fn one_of_many_inserts_wins(store: &Store) {
     let orders = new_table(store).await;
     for round in 0..20 {
         let row = round.to_string();
@@ -57,7 +57,7 @@ pub async fn one_of_many_inserts_wins(store: &Store) {
     }
 }
 
-pub async fn retried_increments_are_never_lost(store: &Store) {
+pub(super) async fn retried_increments_are_never_lost(store: &Store) {
     let orders = new_table(store).await;
     write(store, &orders, Operation::Insert(entity("p", "r", [("n", int(0))]))).await;
     let mut writers = JoinSet::new();
@@ -87,7 +87,7 @@ async fn increment(store: &Store, orders: &TableName) {
     }
 }
 
-pub async fn an_acknowledged_commit_is_seen_by_later_readers(store: &Store) {
+pub(super) async fn an_acknowledged_commit_is_seen_by_later_readers(store: &Store) {
     let orders = new_table(store).await;
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {
@@ -104,7 +104,7 @@ pub async fn an_acknowledged_commit_is_seen_by_later_readers(store: &Store) {
     assert_eq!(Scan::of(&orders).run(store).await.keys().len(), 200);
 }
 
-pub async fn a_commit_whose_caller_leaves_is_whole(store: &Store) {
+pub(super) async fn a_commit_whose_caller_leaves_is_whole(store: &Store) {
     let orders = new_table(store).await;
     for round in 0..20 {
         let partition = round.to_string();
@@ -123,7 +123,7 @@ pub async fn a_commit_whose_caller_leaves_is_whole(store: &Store) {
     }
 }
 
-pub async fn readers_see_batches_whole(store: &Store) {
+pub(super) async fn readers_see_batches_whole(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, (0..20).map(|i| entity("p", &i.to_string(), [("n", int(0))]))).await;
     let writer = {

@@ -8,7 +8,7 @@ use crate::store_contract::harness::{
     rejection, system_clock, table, text, write, write_etag,
 };
 
-pub async fn data_is_the_same_after_reopening<B: Durable>() {
+pub(super) async fn data_is_the_same_after_reopening<B: Durable>() {
     let backend = B::create(system_clock()).await;
     let orders = new_table(backend.store()).await;
     let samples = crate::store_contract::values::samples();
@@ -22,7 +22,7 @@ pub async fn data_is_the_same_after_reopening<B: Durable>() {
     assert_eq!(contents(backend.store()).await, before);
 }
 
-pub async fn tables_are_the_same_after_reopening<B: Durable>() {
+pub(super) async fn tables_are_the_same_after_reopening<B: Durable>() {
     let backend = B::create(system_clock()).await;
     for name in ["Kept", "dropped", "Recreated"] {
         backend.store().create_table(&table(name)).await.unwrap();
@@ -41,7 +41,7 @@ pub async fn tables_are_the_same_after_reopening<B: Durable>() {
     assert_eq!(Scan::of(&table("kept")).run(backend.store()).await.keys(), [key("p", "old")]);
 }
 
-pub async fn observed_schemas_are_the_same_after_reopening<B: Durable>() {
+pub(super) async fn observed_schemas_are_the_same_after_reopening<B: Durable>() {
     let backend = B::create(system_clock()).await;
     let orders = new_table(backend.store()).await;
     insert_all(backend.store(), &orders, [entity("p", "1", [("b", int(1)), ("a", text("x")), ("gone", int(1))])]).await;
@@ -57,7 +57,7 @@ pub async fn observed_schemas_are_the_same_after_reopening<B: Durable>() {
     assert_eq!(names, [name("b")]);
 }
 
-pub async fn counts_are_the_same_after_reopening<B: Durable>() {
+pub(super) async fn counts_are_the_same_after_reopening<B: Durable>() {
     let backend = B::create(system_clock()).await;
     let orders = new_table(backend.store()).await;
     insert_all(backend.store(), &orders, (0..30).map(|i| entity("p", &i.to_string(), [("n", int(i))]))).await;
@@ -71,7 +71,7 @@ pub async fn counts_are_the_same_after_reopening<B: Durable>() {
     assert!(size(backend.store()).is_none_or(|size| size.entities == 28));
 }
 
-pub async fn preconditions_hold_after_reopening<B: Durable>() {
+pub(super) async fn preconditions_hold_after_reopening<B: Durable>() {
     let backend = B::create(system_clock()).await;
     let orders = new_table(backend.store()).await;
     let old = write_etag(backend.store(), &orders, Operation::Insert(entity("p", "r", []))).await;
@@ -86,7 +86,7 @@ pub async fn preconditions_hold_after_reopening<B: Durable>() {
 }
 
 /// Also where the latest version was deleted, so that nothing stored tells of it: an ETag must never come back.
-pub async fn timestamps_rise_over_reopening<B: Durable>() {
+pub(super) async fn timestamps_rise_over_reopening<B: Durable>() {
     let backend = B::create(TestClock::at("2020-01-01T00:00:00Z")).await;
     let orders = new_table(backend.store()).await;
     let mut last = EdmDateTime::MIN;

@@ -16,7 +16,7 @@ async fn two_tables(store: &Store) -> (TableName, TableName) {
     (first, second)
 }
 
-pub async fn a_group_spans_tables_and_partitions(store: &Store) {
+pub(super) async fn a_group_spans_tables_and_partitions(store: &Store) {
     assert!(store.promises().atomic_groups);
     let (first, second) = two_tables(store).await;
     write(store, &first, Operation::Insert(entity("p", "old", [("a", int(1))]))).await;
@@ -40,7 +40,7 @@ pub async fn a_group_spans_tables_and_partitions(store: &Store) {
     assert!(store.reader().observed_schema(&second).await.unwrap().get("c").is_some());
 }
 
-pub async fn a_rejected_group_writes_nothing(store: &Store) {
+pub(super) async fn a_rejected_group_writes_nothing(store: &Store) {
     let (first, second) = two_tables(store).await;
     write(store, &second, Operation::Insert(entity("p", "there", []))).await;
     let group = vec![
@@ -58,7 +58,7 @@ pub async fn a_rejected_group_writes_nothing(store: &Store) {
     assert_eq!(Scan::of(&second).run(store).await.keys(), [key("p", "there")]);
 }
 
-pub async fn a_group_with_a_missing_table_writes_nothing(store: &Store) {
+pub(super) async fn a_group_with_a_missing_table_writes_nothing(store: &Store) {
     let (first, _) = two_tables(store).await;
     let gone = table("Gone");
     let group = vec![
@@ -70,7 +70,7 @@ pub async fn a_group_with_a_missing_table_writes_nothing(store: &Store) {
     assert!(Scan::of(&first).run(store).await.keys().is_empty());
 }
 
-pub async fn a_key_occurs_once_in_a_group(store: &Store) {
+pub(super) async fn a_key_occurs_once_in_a_group(store: &Store) {
     let (first, _) = two_tables(store).await;
     let group = vec![
         batch(&first, vec![Operation::Insert(entity("p", "1", []))]),
@@ -89,7 +89,7 @@ pub async fn a_key_occurs_once_in_a_group(store: &Store) {
     assert!(Scan::of(&first).run(store).await.keys().is_empty());
 }
 
-pub async fn the_same_key_in_two_tables_is_two_keys(store: &Store) {
+pub(super) async fn the_same_key_in_two_tables_is_two_keys(store: &Store) {
     let (first, second) = two_tables(store).await;
     let insert = |table: &TableName, v| batch(table, vec![Operation::Insert(entity("p", "r", [("a", int(v))]))]);
     store.commit_group(vec![insert(&first, 1), insert(&second, 2)]).await.unwrap();
@@ -97,7 +97,7 @@ pub async fn the_same_key_in_two_tables_is_two_keys(store: &Store) {
     assert_eq!(stored(store, &second, &key("p", "r")).await, properties([("a", int(2))]));
 }
 
-pub async fn batches_of_one_partition_can_share_a_group(store: &Store) {
+pub(super) async fn batches_of_one_partition_can_share_a_group(store: &Store) {
     let (first, _) = two_tables(store).await;
     let hundred = |from: i32| {
         let insert = |i: i32| Operation::Insert(entity("p", &format!("{i:03}"), [("a", int(i))]));
@@ -107,11 +107,11 @@ pub async fn batches_of_one_partition_can_share_a_group(store: &Store) {
     assert_eq!(Scan::of(&first).run(store).await.keys().len(), 500);
 }
 
-pub async fn an_empty_group_is_nothing(store: &Store) {
+pub(super) async fn an_empty_group_is_nothing(store: &Store) {
     assert!(store.commit_group(Vec::new()).await.unwrap().is_empty());
 }
 
-pub async fn readers_see_a_group_whole(store: &Store) {
+pub(super) async fn readers_see_a_group_whole(store: &Store) {
     let (first, second) = two_tables(store).await;
     for name in [&first, &second] {
         insert_all(store, name, [entity("p", "r", [("n", int(0))])]).await;

@@ -17,11 +17,11 @@ use tablegate::store::table::{
 };
 use uuid::Uuid;
 
-pub type Store = Arc<dyn TableStore>;
-pub type Reader = Arc<dyn TableReader>;
+pub(super) type Store = Arc<dyn TableStore>;
+pub(super) type Reader = Arc<dyn TableReader>;
 
 /// A store under test, with what must live as long as it does.
-pub trait Backend: Sized + 'static {
+pub(super) trait Backend: Sized + 'static {
     /// A new, empty store.
     async fn create(clock: Arc<dyn Clock>) -> Self;
 
@@ -29,24 +29,24 @@ pub trait Backend: Sized + 'static {
 }
 
 /// A backend whose data outlives it. One that does not implement this has no durability tests.
-pub trait Durable: Backend {
+pub(super) trait Durable: Backend {
     /// Closes the store and opens its data again.
     async fn reopen(self, clock: Arc<dyn Clock>) -> Self;
 }
 
-pub fn system_clock() -> Arc<dyn Clock> {
+pub(super) fn system_clock() -> Arc<dyn Clock> {
     Arc::new(SystemClock)
 }
 
 /// A clock that stands still until it is set.
-pub struct TestClock(AtomicI64);
+pub(super) struct TestClock(AtomicI64);
 
 impl TestClock {
-    pub fn at(text: &str) -> Arc<Self> {
+    pub(super) fn at(text: &str) -> Arc<Self> {
         Arc::new(Self(AtomicI64::new(instant(text).unix_ticks())))
     }
 
-    pub fn set(&self, text: &str) {
+    pub(super) fn set(&self, text: &str) {
         self.0.store(instant(text).unix_ticks(), Ordering::SeqCst);
     }
 }
@@ -57,55 +57,55 @@ impl Clock for TestClock {
     }
 }
 
-pub fn instant(text: &str) -> EdmDateTime {
+pub(super) fn instant(text: &str) -> EdmDateTime {
     EdmDateTime::parse(text).unwrap()
 }
 
-pub fn table(name: &str) -> TableName {
+pub(super) fn table(name: &str) -> TableName {
     TableName::parse(name).unwrap()
 }
 
-pub fn key(partition: &str, row: &str) -> EntityKey {
+pub(super) fn key(partition: &str, row: &str) -> EntityKey {
     EntityKey::parse(partition, row).unwrap()
 }
 
-pub fn name(text: &str) -> PropertyName {
+pub(super) fn name(text: &str) -> PropertyName {
     PropertyName::parse(text).unwrap()
 }
 
-pub fn properties<'a>(pairs: impl IntoIterator<Item = (&'a str, EdmValue)>) -> Properties {
+pub(super) fn properties<'a>(pairs: impl IntoIterator<Item = (&'a str, EdmValue)>) -> Properties {
     pairs.into_iter().map(|(text, value)| (name(text), value)).collect()
 }
 
-pub fn entity<'a>(partition: &str, row: &str, pairs: impl IntoIterator<Item = (&'a str, EdmValue)>) -> Entity {
+pub(super) fn entity<'a>(partition: &str, row: &str, pairs: impl IntoIterator<Item = (&'a str, EdmValue)>) -> Entity {
     Entity::new(key(partition, row), properties(pairs))
 }
 
-pub fn int(v: i32) -> EdmValue {
+pub(super) fn int(v: i32) -> EdmValue {
     EdmValue::Int32(v)
 }
 
-pub fn text(v: &str) -> EdmValue {
+pub(super) fn text(v: &str) -> EdmValue {
     EdmValue::string(v)
 }
 
 /// An ETag that no entity here ever has.
-pub fn stale_etag() -> ETag {
+pub(super) fn stale_etag() -> ETag {
     ETag::of_timestamp(instant("1999-12-31T23:59:59Z"))
 }
 
-pub fn is(etag: &ETag) -> IfMatch {
+pub(super) fn is(etag: &ETag) -> IfMatch {
     IfMatch::ETag(etag.clone())
 }
 
 /// Creates the table most tests use.
-pub async fn new_table(store: &Store) -> TableName {
+pub(super) async fn new_table(store: &Store) -> TableName {
     let table = table("Orders");
     store.create_table(&table).await.unwrap();
     table
 }
 
-pub fn batch(table: &TableName, operations: Vec<Operation>) -> Batch {
+pub(super) fn batch(table: &TableName, operations: Vec<Operation>) -> Batch {
     let mut builder = Batch::builder(table.clone());
     for operation in operations {
         builder.push(operation).map_err(|(_, error)| error).unwrap();
@@ -114,12 +114,12 @@ pub fn batch(table: &TableName, operations: Vec<Operation>) -> Batch {
 }
 
 /// Commits one operation that must be accepted.
-pub async fn write(store: &Store, table: &TableName, operation: Operation) -> Written {
+pub(super) async fn write(store: &Store, table: &TableName, operation: Operation) -> Written {
     store.commit(batch(table, vec![operation])).await.unwrap().pop().unwrap()
 }
 
 /// Commits one operation that must be accepted and leaves an entity; its new version.
-pub async fn write_etag(store: &Store, table: &TableName, operation: Operation) -> ETag {
+pub(super) async fn write_etag(store: &Store, table: &TableName, operation: Operation) -> ETag {
     match write(store, table, operation).await {
         Written::Entity { etag, .. } => etag,
         Written::Deleted => panic!("an entity was expected"),
@@ -127,7 +127,7 @@ pub async fn write_etag(store: &Store, table: &TableName, operation: Operation) 
 }
 
 /// Inserts entities in as many batches as their partitions make.
-pub async fn insert_all(store: &Store, table: &TableName, entities: impl IntoIterator<Item = Entity>) {
+pub(super) async fn insert_all(store: &Store, table: &TableName, entities: impl IntoIterator<Item = Entity>) {
     let mut builder = Batch::builder(table.clone());
     for entity in entities {
         if let Err((operation, _)) = builder.push(Operation::Insert(entity)) {
@@ -142,7 +142,7 @@ pub async fn insert_all(store: &Store, table: &TableName, entities: impl IntoIte
 }
 
 /// Commits a batch that must be rejected: by which operation, and why.
-pub async fn rejection(store: &Store, table: &TableName, operations: Vec<Operation>) -> (usize, Rejection) {
+pub(super) async fn rejection(store: &Store, table: &TableName, operations: Vec<Operation>) -> (usize, Rejection) {
     let keys: Vec<EntityKey> = operations.iter().map(|operation| operation.key().clone()).collect();
     match store.commit(batch(table, operations)).await {
         Err(CommitError::Rejected { index, key, reason }) => {
@@ -153,27 +153,27 @@ pub async fn rejection(store: &Store, table: &TableName, operations: Vec<Operati
     }
 }
 
-pub async fn get(store: &Store, table: &TableName, key: &EntityKey) -> Option<StoredEntity> {
+pub(super) async fn get(store: &Store, table: &TableName, key: &EntityKey) -> Option<StoredEntity> {
     store.reader().get(table, key).await.unwrap()
 }
 
 /// The properties under a key of an entity that must be there.
-pub async fn stored(store: &Store, table: &TableName, key: &EntityKey) -> Properties {
+pub(super) async fn stored(store: &Store, table: &TableName, key: &EntityKey) -> Properties {
     get(store, table, key).await.expect("the entity is there").entity.properties
 }
 
-pub fn assert_missing<T>(result: Result<T, StoreError>, table: &TableName) {
+pub(super) fn assert_missing<T>(result: Result<T, StoreError>, table: &TableName) {
     assert!(matches!(result, Err(StoreError::TableMissing(name)) if name == *table));
 }
 
 /// A scan to be run, of the whole table and its keys unless told otherwise.
 #[derive(Clone)]
-pub struct Scan {
+pub(super) struct Scan {
     request: ScanRequest,
 }
 
 impl Scan {
-    pub fn of(table: &TableName) -> Self {
+    pub(super) fn of(table: &TableName) -> Self {
         let columns = Arc::new(ScanColumns::new(vec![ScanColumn::PartitionKey, ScanColumn::RowKey]));
         let request = ScanRequest {
             table: table.clone(),
@@ -188,97 +188,97 @@ impl Scan {
         Self { request }
     }
 
-    pub fn ranges(mut self, ranges: impl IntoIterator<Item = KeyRange>) -> Self {
+    pub(super) fn ranges(mut self, ranges: impl IntoIterator<Item = KeyRange>) -> Self {
         self.request.ranges = ranges.into_iter().collect();
         self
     }
 
-    pub fn columns(mut self, columns: impl IntoIterator<Item = ScanColumn>) -> Self {
+    pub(super) fn columns(mut self, columns: impl IntoIterator<Item = ScanColumn>) -> Self {
         self.request.columns = Arc::new(ScanColumns::new(columns.into_iter().collect()));
         self
     }
 
     /// One property, as a column of this type.
-    pub fn property(self, text: &str, column_type: ColumnType) -> Self {
+    pub(super) fn property(self, text: &str, column_type: ColumnType) -> Self {
         self.columns([property(text, column_type)])
     }
 
-    pub fn predicate(mut self, predicate: Predicate) -> Self {
+    pub(super) fn predicate(mut self, predicate: Predicate) -> Self {
         self.request.predicate = Some(predicate);
         self
     }
 
-    pub fn direction(mut self, direction: Direction) -> Self {
+    pub(super) fn direction(mut self, direction: Direction) -> Self {
         self.request.direction = direction;
         self
     }
 
-    pub fn limit(mut self, limit: usize) -> Self {
+    pub(super) fn limit(mut self, limit: usize) -> Self {
         self.request.limit = Some(limit);
         self
     }
 
-    pub fn batch_rows(mut self, rows: usize) -> Self {
+    pub(super) fn batch_rows(mut self, rows: usize) -> Self {
         self.request.batch_rows = rows;
         self
     }
 
     /// Starts the scan, with counters of its own.
-    pub fn start(mut self, reader: &Reader) -> Result<(ScanStream, Arc<ScanStats>), StoreError> {
+    pub(super) fn start(mut self, reader: &Reader) -> Result<(ScanStream, Arc<ScanStats>), StoreError> {
         self.request.stats = Arc::new(ScanStats::default());
         let stats = Arc::clone(&self.request.stats);
         Ok((reader.scan(self.request)?, stats))
     }
 
     /// Runs the scan to its end or its first error.
-    pub async fn try_run(self, reader: &Reader) -> Result<Scanned, StoreError> {
+    pub(super) async fn try_run(self, reader: &Reader) -> Result<Scanned, StoreError> {
         let (stream, stats) = self.start(reader)?;
         let batches: Vec<RecordBatch> = stream.try_collect().await?;
         assert!(batches.iter().all(|batch| batch.num_rows() > 0), "no batch is empty");
         Ok(Scanned { batches, entities_scanned: stats.entities_scanned() })
     }
 
-    pub async fn run(self, store: &Store) -> Scanned {
+    pub(super) async fn run(self, store: &Store) -> Scanned {
         self.try_run(&store.reader()).await.unwrap()
     }
 }
 
-pub fn property(text: &str, column_type: ColumnType) -> ScanColumn {
+pub(super) fn property(text: &str, column_type: ColumnType) -> ScanColumn {
     ScanColumn::Property { name: name(text), column_type }
 }
 
 /// What a scan gave.
-pub struct Scanned {
+pub(super) struct Scanned {
     pub batches: Vec<RecordBatch>,
     pub entities_scanned: u64,
 }
 
 impl Scanned {
     /// Every row as values; `None` is NULL.
-    pub fn rows(&self) -> Vec<Vec<Option<EdmValue>>> {
+    pub(super) fn rows(&self) -> Vec<Vec<Option<EdmValue>>> {
         let row = |batch: &RecordBatch, row| batch.columns().iter().map(|column| cell(column, row)).collect();
         self.batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|i| row(batch, i)).collect::<Vec<_>>()).collect()
     }
 
     /// The first two columns, which are PartitionKey and RowKey.
-    pub fn keys(&self) -> Vec<EntityKey> {
+    pub(super) fn keys(&self) -> Vec<EntityKey> {
         self.batches.iter().flat_map(keys_of).collect()
     }
 
     /// The values of the first column.
-    pub fn column(&self) -> Vec<Option<EdmValue>> {
+    pub(super) fn column(&self) -> Vec<Option<EdmValue>> {
         self.rows().into_iter().map(|mut row| row.swap_remove(0)).collect()
     }
 }
 
 /// The keys of a batch whose first two columns are PartitionKey and RowKey.
-pub fn keys_of(batch: &RecordBatch) -> Vec<EntityKey> {
+pub(super) fn keys_of(batch: &RecordBatch) -> Vec<EntityKey> {
     let (partitions, rows) = (batch.column(0).as_string::<i32>(), batch.column(1).as_string::<i32>());
     (0..batch.num_rows()).map(|i| key(partitions.value(i), rows.value(i))).collect()
 }
 
 /// The next batch of a scan that must have one.
-pub async fn next_batch(stream: &mut ScanStream) -> RecordBatch {
+pub(super) async fn next_batch(stream: &mut ScanStream) -> RecordBatch {
     stream.next().await.expect("the scan goes on").unwrap()
 }
 
@@ -305,7 +305,7 @@ fn cell(column: &ArrayRef, row: usize) -> Option<EdmValue> {
 }
 
 /// A text that is equal exactly when two values are, bit by bit: NaN equals itself, -0.0 is not 0.0.
-pub fn exactly(value: &EdmValue) -> String {
+pub(super) fn exactly(value: &EdmValue) -> String {
     match value {
         EdmValue::Double(v) => format!("Double({:016x})", v.to_bits()),
         other => format!("{other:?}"),

@@ -12,7 +12,7 @@ use tablegate::store::table::{
 
 use crate::store_contract::harness::{Scan, Store, batch, int, key, name, property, stale_etag, table, text};
 
-pub async fn random_operations_agree_with_a_sorted_map(store: &Store) {
+pub(super) async fn random_operations_agree_with_a_sorted_map(store: &Store) {
     let config = Config::default();
     // `PROPTEST_RNG_SEED` gives one.
     let seed = match config.rng_seed {

@@ -65,7 +65,7 @@ async fn contents(store: &Store, table: &TableName) -> Vec<String> {
 }
 
 /// In any order, into a table that has some of them: refused is what has one of those.
-pub async fn new_entities_come_to_what_their_batches_come_to(store: &Store) {
+pub(super) async fn new_entities_come_to_what_their_batches_come_to(store: &Store) {
     for round in 0..4 {
         let mut rng = Rng::of_case(0xc01, round);
         let tables = ["Objects", "Columns"].map(|name| table(&format!("{name}{round}")));
@@ -111,7 +111,7 @@ fn sorted(observed: &tablegate::store::table::ObservedSchema) -> Vec<String> {
     all
 }
 
-pub async fn a_new_entity_that_is_there_refuses_its_transaction_alone(store: &Store) {
+pub(super) async fn a_new_entity_that_is_there_refuses_its_transaction_alone(store: &Store) {
     let orders = new_table(store).await;
     write(store, &orders, Operation::Insert(entity("b", "", [("n", int(7))]))).await;
     let outcome = store.insert_window(numbered(&orders, &["c", "b", "a"])).await;
@@ -125,7 +125,7 @@ pub async fn a_new_entity_that_is_there_refuses_its_transaction_alone(store: &St
     assert_eq!(stored(store, &orders, &key("a", "")).await, properties([("n", int(2))]));
 }
 
-pub async fn new_entities_of_a_missing_table_are_refused(store: &Store) {
+pub(super) async fn new_entities_of_a_missing_table_are_refused(store: &Store) {
     let gone = table("Gone");
     let outcome = store.insert_window(numbered(&gone, &["a", "b"])).await;
     let [(0, CommitError::Store(StoreError::TableMissing(one))), (1, CommitError::Store(StoreError::TableMissing(_)))] =
@@ -139,7 +139,7 @@ pub async fn new_entities_of_a_missing_table_are_refused(store: &Store) {
 }
 
 /// What is written later meets them, and they meet what was written before.
-pub async fn new_entities_and_batches_meet_each_other(store: &Store) {
+pub(super) async fn new_entities_and_batches_meet_each_other(store: &Store) {
     let orders = new_table(store).await;
     let rows = 300_u64;
     let all = || keys((0..rows).map(|i| ("p".to_owned(), format!("{i:03}"))));
@@ -151,7 +151,7 @@ pub async fn new_entities_and_batches_meet_each_other(store: &Store) {
     assert_eq!(again.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
-pub async fn a_group_of_new_entities_is_all_or_nothing(store: &Store) {
+pub(super) async fn a_group_of_new_entities_is_all_or_nothing(store: &Store) {
     let orders = new_table(store).await;
     write(store, &orders, Operation::Insert(entity("d", "", [("n", int(7))]))).await;
     let window = |partitions: &[&str]| numbered(&orders, partitions);
@@ -175,7 +175,7 @@ pub async fn a_group_of_new_entities_is_all_or_nothing(store: &Store) {
     assert_eq!(store.reader().estimate(&orders).unwrap().map(|size| size.entities), Some(5));
 }
 
-pub async fn readers_see_a_group_of_new_entities_whole(store: &Store) {
+pub(super) async fn readers_see_a_group_of_new_entities_whole(store: &Store) {
     let orders = new_table(store).await;
     let group = |n: usize| {
         let partitions: Vec<String> = (0..40).map(|i| format!("{i:02}-{n}")).collect();
@@ -200,7 +200,7 @@ pub async fn readers_see_a_group_of_new_entities_whole(store: &Store) {
     writer.await.unwrap();
 }
 
-pub async fn new_entities_are_there_after_reopening<B: Durable>() {
+pub(super) async fn new_entities_are_there_after_reopening<B: Durable>() {
     let backend = B::create(system_clock()).await;
     let orders = new_table(backend.store()).await;
     let mut rng = Rng::of_case(0xdead, 1);

@@ -21,7 +21,7 @@ fn expect(name: &str, types: &[EdmType]) -> (String, Vec<EdmType>) {
     (name.to_owned(), types.to_vec())
 }
 
-pub async fn every_name_and_type_is_recorded_in_order(store: &Store) {
+pub(super) async fn every_name_and_type_is_recorded_in_order(store: &Store) {
     let orders = new_table(store).await;
     assert_eq!(observed(store).await, []);
     insert_all(store, &orders, [entity("p", "1", [("b", int(1)), ("a", text("x"))])]).await;
@@ -38,7 +38,7 @@ pub async fn every_name_and_type_is_recorded_in_order(store: &Store) {
     assert_eq!(observed(store).await[3], expect("any", &EdmType::ALL));
 }
 
-pub async fn wide_integers_are_recorded(store: &Store) {
+pub(super) async fn wide_integers_are_recorded(store: &Store) {
     let orders = new_table(store).await;
     let wide = async || {
         let schema = store.reader().observed_schema(&orders).await.unwrap();
@@ -53,7 +53,7 @@ pub async fn wide_integers_are_recorded(store: &Store) {
     assert!(!wide().await);
 }
 
-pub async fn merges_and_replaces_are_recorded(store: &Store) {
+pub(super) async fn merges_and_replaces_are_recorded(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, [entity("p", "1", [("a", int(1))])]).await;
     write(store, &orders, Operation::Merge(entity("p", "1", [("b", int(1))]), IfMatch::Any)).await;
@@ -69,7 +69,7 @@ pub async fn merges_and_replaces_are_recorded(store: &Store) {
     assert_eq!(observed(store).await, expected);
 }
 
-pub async fn analyze_drops_what_is_gone(store: &Store) {
+pub(super) async fn analyze_drops_what_is_gone(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, [entity("p", "1", [("gone", int(1)), ("b", int(1)), ("a", int(1))])]).await;
     insert_all(store, &orders, [entity("p", "2", [("a", text("x"))])]).await;
@@ -87,11 +87,11 @@ pub async fn analyze_drops_what_is_gone(store: &Store) {
     assert_eq!(observed(store).await, [expect("gone", &[EdmType::String])]);
 }
 
-pub async fn analyze_of_a_missing_table_is_refused(store: &Store) {
+pub(super) async fn analyze_of_a_missing_table_is_refused(store: &Store) {
     assert_missing(store.analyze(&table("Gone")).await, &table("Gone"));
 }
 
-pub async fn a_reader_never_meets_an_unrecorded_property(store: &Store) {
+pub(super) async fn a_reader_never_meets_an_unrecorded_property(store: &Store) {
     let orders = new_table(store).await;
     let writer = {
         let (store, orders) = (Arc::clone(store), orders.clone());

@@ -90,7 +90,7 @@ async fn check(store: &Store, table: &TableName, stored: &[StoredEntity], predic
     }
 }
 
-pub async fn no_comparison_loses_what_it_is_true_of(store: &Store) {
+pub(super) async fn no_comparison_loses_what_it_is_true_of(store: &Store) {
     let (orders, stored) = fill(store).await;
     assert_eq!(Scan::of(&orders).run(store).await.keys().len(), stored.len());
     for constant in values() {
@@ -100,7 +100,7 @@ pub async fn no_comparison_loses_what_it_is_true_of(store: &Store) {
     }
 }
 
-pub async fn no_list_loses_what_it_is_true_of(store: &Store) {
+pub(super) async fn no_list_loses_what_it_is_true_of(store: &Store) {
     let (orders, stored) = fill(store).await;
     for edm_type in EdmType::ALL {
         let column = || column("a", ColumnType::of(edm_type));
@@ -118,7 +118,7 @@ pub async fn no_list_loses_what_it_is_true_of(store: &Store) {
     }
 }
 
-pub async fn no_combination_loses_what_it_is_true_of(store: &Store) {
+pub(super) async fn no_combination_loses_what_it_is_true_of(store: &Store) {
     let (orders, stored) = fill(store).await;
     let b = |op, n| compared("b", op, int(n));
     for constant in values().into_iter().step_by(3) {
@@ -137,7 +137,7 @@ pub async fn no_combination_loses_what_it_is_true_of(store: &Store) {
     check(store, &orders, &stored, &Predicate::any((0..40).map(|n| b(CompareOp::Eq, n - 36))).unwrap()).await;
 }
 
-pub async fn times_of_writing_are_compared(store: &Store) {
+pub(super) async fn times_of_writing_are_compared(store: &Store) {
     let (orders, stored) = fill(store).await;
     let middle = EdmValue::DateTime(stored[stored.len() / 2].timestamp);
     for op in OPERATORS {
@@ -147,7 +147,7 @@ pub async fn times_of_writing_are_compared(store: &Store) {
 }
 
 /// The oracle leaves out all that it may.
-pub async fn what_is_not_true_is_left_out(store: &Store) {
+pub(super) async fn what_is_not_true_is_left_out(store: &Store) {
     let (orders, stored) = fill(store).await;
     let predicate = Predicate::all([compared("b", CompareOp::Gt, int(2)), compared("b", CompareOp::NotEq, int(5))]);
     let predicate = predicate.unwrap();

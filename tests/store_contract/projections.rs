@@ -7,7 +7,7 @@ use crate::store_contract::harness::{
     Scan, Store, entity, get, insert_all, int, key, name, new_table, property, table, text, write,
 };
 
-pub async fn batches_have_the_asked_for_schema(store: &Store) {
+pub(super) async fn batches_have_the_asked_for_schema(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, [entity("p", "r", [("a", int(1))])]).await;
     let mut columns = vec![ScanColumn::EdmTypeOf(name("a")), ScanColumn::ETag, ScanColumn::Timestamp];
@@ -18,7 +18,7 @@ pub async fn batches_have_the_asked_for_schema(store: &Store) {
     assert_eq!(scanned.batches[0].schema(), *expected.schema());
 }
 
-pub async fn system_columns_are_those_of_get(store: &Store) {
+pub(super) async fn system_columns_are_those_of_get(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, [entity("p", "r", [])]).await;
     let found = get(store, &orders, &key("p", "r")).await.unwrap();
@@ -30,14 +30,14 @@ pub async fn system_columns_are_those_of_get(store: &Store) {
     assert_eq!((row, partition), (&Some(text("r")), &Some(text("p"))));
 }
 
-pub async fn no_columns_still_count_rows(store: &Store) {
+pub(super) async fn no_columns_still_count_rows(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, (0..250).map(|i| entity("p", &i.to_string(), [("a", int(i))]))).await;
     let scanned = Scan::of(&orders).columns([]).batch_rows(100).run(store).await;
     assert_eq!(scanned.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 250);
 }
 
-pub async fn absent_properties_are_null(store: &Store) {
+pub(super) async fn absent_properties_are_null(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, [entity("p", "1", []), entity("p", "2", [("a", int(2))]), entity("p", "3", [])]).await;
     let columns = [property("a", ColumnType::Int32), property("never", ColumnType::Guid)];
@@ -45,7 +45,7 @@ pub async fn absent_properties_are_null(store: &Store) {
     assert_eq!(rows, [[None, None], [Some(int(2)), None], [None, None]]);
 }
 
-pub async fn one_key_is_read_at_once(store: &Store) {
+pub(super) async fn one_key_is_read_at_once(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, [entity("p", "r", [("a", int(7)), ("other", int(1)), ("t", text("x"))])]).await;
     let wanted =
@@ -72,7 +72,7 @@ pub async fn one_key_is_read_at_once(store: &Store) {
     }
 }
 
-pub async fn a_property_can_be_asked_for_twice(store: &Store) {
+pub(super) async fn a_property_can_be_asked_for_twice(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, [entity("p", "r", [("a", int(7))])]).await;
     let columns = [property("a", ColumnType::Text), property("a", ColumnType::Int32), ScanColumn::EdmTypeOf(name("a"))];
@@ -80,7 +80,7 @@ pub async fn a_property_can_be_asked_for_twice(store: &Store) {
     assert_eq!(rows, [[Some(text("7")), Some(int(7)), Some(text("Edm.Int32"))]]);
 }
 
-pub async fn values_widen_without_loss(store: &Store) {
+pub(super) async fn values_widen_without_loss(store: &Store) {
     let orders = new_table(store).await;
     let values = [int(-3), EdmValue::Int64(1 << 53), EdmValue::Double(0.5)];
     insert_all(store, &orders, values.into_iter().zip(["1", "2", "3"]).map(|(v, row)| entity("p", row, [("a", v)])))
@@ -91,7 +91,7 @@ pub async fn values_widen_without_loss(store: &Store) {
     assert_eq!(longs, [-3, 1 << 53].map(|v| Some(EdmValue::Int64(v))));
 }
 
-pub async fn mixed_types_show_as_text(store: &Store) {
+pub(super) async fn mixed_types_show_as_text(store: &Store) {
     let orders = new_table(store).await;
     let values = crate::store_contract::values::samples();
     let row = |(i, v): (usize, &EdmValue)| entity("p", &format!("{i:03}"), [("a", v.clone())]);
@@ -102,7 +102,7 @@ pub async fn mixed_types_show_as_text(store: &Store) {
     assert_eq!(rows, values.iter().map(shown).collect::<Vec<_>>());
 }
 
-pub async fn edm_type_of_names_the_stored_type(store: &Store) {
+pub(super) async fn edm_type_of_names_the_stored_type(store: &Store) {
     let orders = new_table(store).await;
     let entities = [entity("p", "1", [("a", int(1))]), entity("p", "2", []), entity("p", "3", [("a", text("1"))])];
     insert_all(store, &orders, entities).await;
@@ -110,7 +110,7 @@ pub async fn edm_type_of_names_the_stored_type(store: &Store) {
     assert_eq!(types, [Some(text("Edm.Int32")), None, Some(text("Edm.String"))]);
 }
 
-pub async fn a_value_that_does_not_fit_ends_the_scan_with_its_key(store: &Store) {
+pub(super) async fn a_value_that_does_not_fit_ends_the_scan_with_its_key(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, [entity("p", "1", [("a", int(1))]), entity("p", "2", [("a", text("two"))])]).await;
     let error = Scan::of(&orders).property("a", ColumnType::Int32).try_run(&store.reader()).await.err().unwrap();
@@ -125,7 +125,7 @@ pub async fn a_value_that_does_not_fit_ends_the_scan_with_its_key(store: &Store)
     assert!(matches!(as_double, Err(StoreError::Unfit(unfit)) if unfit.value == "9007199254740993"));
 }
 
-pub async fn a_value_that_does_not_fit_matters_only_when_read(store: &Store) {
+pub(super) async fn a_value_that_does_not_fit_matters_only_when_read(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, [entity("p", "1", [("a", int(1))]), entity("p", "2", [("a", text("two"))])]).await;
     let limited = Scan::of(&orders).property("a", ColumnType::Int32).limit(1).run(store).await;

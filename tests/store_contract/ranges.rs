@@ -11,12 +11,12 @@ const PARTITIONS: [&str; 8] = ["", "a", "a ", "ab", "abc", "b", "é", "\u{10ffff
 const ROWS: [&str; 11] =
     ["", "1", "10", "100", "2", "20", "a", "a\u{ff5e}", "a\u{1f600}", "a\u{10ffff}", "a\u{10ffff}\u{10ffff}"];
 
-pub async fn points(store: &Store) {
+pub(super) async fn points(store: &Store) {
     check(store, [vec![point("a", "10")], vec![point("", "")], vec![point("a", "missing")], vec![point("x", "1")]])
         .await;
 }
 
-pub async fn row_spans_of_one_partition(store: &Store) {
+pub(super) async fn row_spans_of_one_partition(store: &Store) {
     let spans = [
         Span { from: before("10"), to: before("2") },
         Span { from: after("10"), to: after("2") },
@@ -31,7 +31,7 @@ pub async fn row_spans_of_one_partition(store: &Store) {
     check(store, [vec![rows_of("a", several)]]).await;
 }
 
-pub async fn prefixes(store: &Store) {
+pub(super) async fn prefixes(store: &Store) {
     let partitions = ["", "a", "ab", "é", "x"].map(|prefix| vec![all_rows(Span::prefix(prefix))]);
     check(store, partitions).await;
     let rows = ["", "1", "10", "a", "x"].map(|prefix| vec![rows_of("a", [Span::prefix(prefix)])]);
@@ -45,7 +45,7 @@ pub async fn prefixes(store: &Store) {
     check(store, behind).await;
 }
 
-pub async fn prefixes_that_end_in_the_greatest_characters(store: &Store) {
+pub(super) async fn prefixes_that_end_in_the_greatest_characters(store: &Store) {
     for prefix in ["a\u{10ffff}", "a\u{10ffff}\u{10ffff}", "\u{10ffff}", "a\u{ff5e}", "a\u{d7ff}"] {
         let behind = Span { from: after_prefix(prefix), to: Cut::Max };
         let up_to = Span { from: Cut::Min, to: after_prefix(prefix) };
@@ -55,7 +55,7 @@ pub async fn prefixes_that_end_in_the_greatest_characters(store: &Store) {
     }
 }
 
-pub async fn partition_ranges_with_all_rows(store: &Store) {
+pub(super) async fn partition_ranges_with_all_rows(store: &Store) {
     let spans = [
         Span::ALL,
         Span::point("a"),
@@ -68,7 +68,7 @@ pub async fn partition_ranges_with_all_rows(store: &Store) {
     check(store, spans.map(|span| vec![all_rows(span)])).await;
 }
 
-pub async fn partition_ranges_with_row_spans(store: &Store) {
+pub(super) async fn partition_ranges_with_row_spans(store: &Store) {
     let row_sets: [Vec<Span>; 4] = [
         vec![Span::point("10")],
         vec![Span::point(""), Span::point("2"), Span::prefix("a\u{1f600}")],
@@ -82,7 +82,7 @@ pub async fn partition_ranges_with_row_spans(store: &Store) {
     }
 }
 
-pub async fn lists_of_ranges(store: &Store) {
+pub(super) async fn lists_of_ranges(store: &Store) {
     let lists = [
         vec![point("", "1"), point("a", "1"), point("a ", "x"), point("b", "2")],
         vec![rows_of("a", [Span::prefix("1")]), all_rows(Span { from: before("ab"), to: before("b") }), point("é", "")],
@@ -96,7 +96,7 @@ pub async fn lists_of_ranges(store: &Store) {
     check(store, lists).await;
 }
 
-pub async fn ranges_without_room(store: &Store) {
+pub(super) async fn ranges_without_room(store: &Store) {
     let empty = [
         Span { from: after("a"), to: before("a") },
         Span { from: before("b"), to: before("a") },

@@ -17,7 +17,7 @@ fn thousand() -> impl Iterator<Item = Entity> {
     (0..1000).map(|i| entity("p", &format!("{i:04}"), [("a", int(i))]))
 }
 
-pub async fn order_is_utf8_bytes_in_both_directions(store: &Store) {
+pub(super) async fn order_is_utf8_bytes_in_both_directions(store: &Store) {
     let orders = new_table(store).await;
     // Neither UTF-16 order (an astral character before U+FF5E), nor a collation, nor keys run together, gives this.
     let texts = [
@@ -65,7 +65,7 @@ pub async fn order_is_utf8_bytes_in_both_directions(store: &Store) {
     assert_eq!(reverse.run(store).await.keys(), expected);
 }
 
-pub async fn an_empty_table_yields_nothing(store: &Store) {
+pub(super) async fn an_empty_table_yields_nothing(store: &Store) {
     let orders = new_table(store).await;
     let scanned = Scan::of(&orders).run(store).await;
     assert!(scanned.batches.is_empty() && scanned.entities_scanned == 0);
@@ -76,14 +76,14 @@ pub async fn an_empty_table_yields_nothing(store: &Store) {
     assert!(scanned.batches.is_empty() && scanned.entities_scanned == 0);
 }
 
-pub async fn no_range_reads_nothing(store: &Store) {
+pub(super) async fn no_range_reads_nothing(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, thousand()).await;
     let scanned = Scan::of(&orders).ranges([]).run(store).await;
     assert!(scanned.batches.is_empty() && scanned.entities_scanned == 0);
 }
 
-pub async fn a_limit_reads_no_more_entities_than_it_returns(store: &Store) {
+pub(super) async fn a_limit_reads_no_more_entities_than_it_returns(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, thousand()).await;
     // Where reading backwards is no promise it may read everything.
@@ -99,7 +99,7 @@ pub async fn a_limit_reads_no_more_entities_than_it_returns(store: &Store) {
     assert_eq!(Scan::of(&orders).limit(5000).run(store).await.entities_scanned, 1000);
 }
 
-pub async fn batches_hold_at_most_the_asked_for_rows(store: &Store) {
+pub(super) async fn batches_hold_at_most_the_asked_for_rows(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, thousand()).await;
     for batch_rows in [1, 7, 999, 1000, 5000] {
@@ -109,7 +109,7 @@ pub async fn batches_hold_at_most_the_asked_for_rows(store: &Store) {
     }
 }
 
-pub async fn long_values_do_not_make_huge_batches(store: &Store) {
+pub(super) async fn long_values_do_not_make_huge_batches(store: &Store) {
     let orders = new_table(store).await;
     let long = EdmValue::Binary(vec![1; 65_536].into());
     let row = |i: i32| entity("p", &format!("{i:04}"), [("a", long.clone())]);
@@ -119,7 +119,7 @@ pub async fn long_values_do_not_make_huge_batches(store: &Store) {
     assert!(scanned.batches.iter().all(|batch| batch.num_rows() <= 256), "16 MiB is enough for a batch");
 }
 
-pub async fn nothing_is_read_before_the_first_poll(store: &Store) {
+pub(super) async fn nothing_is_read_before_the_first_poll(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, thousand()).await;
     let (stream, stats) = Scan::of(&orders).start(&store.reader()).unwrap();
@@ -128,7 +128,7 @@ pub async fn nothing_is_read_before_the_first_poll(store: &Store) {
     assert_eq!(stats.entities_scanned(), 0);
 }
 
-pub async fn a_dropped_scan_stops_reading(store: &Store) {
+pub(super) async fn a_dropped_scan_stops_reading(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, thousand()).await;
     let (mut stream, stats) = Scan::of(&orders).batch_rows(10).start(&store.reader()).unwrap();
@@ -137,7 +137,7 @@ pub async fn a_dropped_scan_stops_reading(store: &Store) {
     assert!(stats.entities_scanned() <= 500, "{} entities read ahead", stats.entities_scanned());
 }
 
-pub async fn a_point_reads_one_entity(store: &Store) {
+pub(super) async fn a_point_reads_one_entity(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, thousand()).await;
     let point = |row: &str| KeyRange { partitions: Span::point("p"), rows: Arc::new([Span::point(row)]) };
@@ -147,7 +147,7 @@ pub async fn a_point_reads_one_entity(store: &Store) {
     assert_eq!((missing.keys(), missing.entities_scanned), (vec![], 0));
 }
 
-pub async fn a_row_range_reads_exactly_its_rows(store: &Store) {
+pub(super) async fn a_row_range_reads_exactly_its_rows(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, thousand()).await;
     insert_all(store, &orders, [entity("o", "0500", []), entity("q", "0500", [])]).await;
@@ -159,7 +159,7 @@ pub async fn a_row_range_reads_exactly_its_rows(store: &Store) {
     }
 }
 
-pub async fn a_reader_is_a_snapshot(store: &Store) {
+pub(super) async fn a_reader_is_a_snapshot(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, [entity("p", "changed", [("a", int(1))]), entity("p", "deleted", [])]).await;
     let before = store.reader();
@@ -176,7 +176,7 @@ pub async fn a_reader_is_a_snapshot(store: &Store) {
     assert_eq!(Scan::of(&orders).run(store).await.keys(), [key("p", "added"), key("p", "changed")]);
 }
 
-pub async fn a_scan_in_progress_does_not_see_later_writes(store: &Store) {
+pub(super) async fn a_scan_in_progress_does_not_see_later_writes(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, thousand()).await;
     let columns = [ScanColumn::PartitionKey, ScanColumn::RowKey, property("a", ColumnType::Text)];
@@ -198,7 +198,7 @@ pub async fn a_scan_in_progress_does_not_see_later_writes(store: &Store) {
     assert!(get(store, &orders, &key("p", "0001")).await.is_none());
 }
 
-pub async fn a_reader_is_a_snapshot_of_all_tables(store: &Store) {
+pub(super) async fn a_reader_is_a_snapshot_of_all_tables(store: &Store) {
     let (first, second) = (table("First"), table("Second"));
     for name in [&first, &second] {
         store.create_table(name).await.unwrap();

@@ -11,7 +11,7 @@ fn size(store: &Store, table: &TableName) -> Option<TableSize> {
     store.reader().estimate(table).unwrap()
 }
 
-pub async fn an_estimate_is_what_a_scan_finds(store: &Store) {
+pub(super) async fn an_estimate_is_what_a_scan_finds(store: &Store) {
     let orders = new_table(store).await;
     let Some(empty) = size(store, &orders) else { return };
     assert_eq!(empty, TableSize::default());
@@ -31,7 +31,7 @@ pub async fn an_estimate_is_what_a_scan_finds(store: &Store) {
     assert_eq!((size(store, &orders).unwrap().entities, found), (251, 251));
 }
 
-pub async fn what_is_rejected_is_not_counted(store: &Store) {
+pub(super) async fn what_is_rejected_is_not_counted(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, [entity("p", "1", [])]).await;
     let before = size(store, &orders);
@@ -42,7 +42,7 @@ pub async fn what_is_rejected_is_not_counted(store: &Store) {
     assert_eq!(size(store, &orders), before);
 }
 
-pub async fn bytes_follow_what_is_stored(store: &Store) {
+pub(super) async fn bytes_follow_what_is_stored(store: &Store) {
     let orders = new_table(store).await;
     if size(store, &orders).is_none() {
         return;
@@ -61,7 +61,7 @@ pub async fn bytes_follow_what_is_stored(store: &Store) {
     assert_eq!(size(store, &orders), Some(TableSize::default()));
 }
 
-pub async fn a_group_counts_in_each_of_its_tables(store: &Store) {
+pub(super) async fn a_group_counts_in_each_of_its_tables(store: &Store) {
     let (orders, others) = (new_table(store).await, table("Others"));
     store.create_table(&others).await.unwrap();
     if !store.promises().atomic_groups || size(store, &orders).is_none() {
@@ -74,7 +74,7 @@ pub async fn a_group_counts_in_each_of_its_tables(store: &Store) {
     assert_eq!(entities, [2, 1]);
 }
 
-pub async fn a_recreated_table_begins_with_nothing(store: &Store) {
+pub(super) async fn a_recreated_table_begins_with_nothing(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, [entity("p", "1", [])]).await;
     store.drop_table(&orders).await.unwrap();
@@ -83,7 +83,7 @@ pub async fn a_recreated_table_begins_with_nothing(store: &Store) {
     assert_eq!(size(store, &orders).unwrap_or_default(), TableSize::default());
 }
 
-pub async fn analyze_counts_the_same(store: &Store) {
+pub(super) async fn analyze_counts_the_same(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, (0..120).map(|i| entity("p", &i.to_string(), [("n", int(i))]))).await;
     let before = size(store, &orders);

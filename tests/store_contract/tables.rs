@@ -6,7 +6,7 @@ use crate::store_contract::harness::{
     Scan, Store, assert_missing, batch, entity, get, insert_all, int, key, new_table, rejection, table, write,
 };
 
-pub async fn a_table_is_created_once_whatever_its_case(store: &Store) {
+pub(super) async fn a_table_is_created_once_whatever_its_case(store: &Store) {
     store.create_table(&table("Orders")).await.unwrap();
     for again in ["Orders", "ORDERS"] {
         let result = store.create_table(&table(again)).await;
@@ -15,7 +15,7 @@ pub async fn a_table_is_created_once_whatever_its_case(store: &Store) {
     assert_eq!(store.reader().list_tables().await.unwrap().len(), 1);
 }
 
-pub async fn tables_are_listed_by_name_ignoring_case(store: &Store) {
+pub(super) async fn tables_are_listed_by_name_ignoring_case(store: &Store) {
     for name in ["beta", "Alpha", "alpha2", "ALPHA10", "Beta1"] {
         store.create_table(&table(name)).await.unwrap();
     }
@@ -24,7 +24,7 @@ pub async fn tables_are_listed_by_name_ignoring_case(store: &Store) {
     assert_eq!(spellings, ["Alpha", "ALPHA10", "alpha2", "beta", "Beta1"]);
 }
 
-pub async fn names_reach_a_table_in_any_case(store: &Store) {
+pub(super) async fn names_reach_a_table_in_any_case(store: &Store) {
     new_table(store).await;
     write(store, &table("ORDERS"), Operation::Insert(entity("p", "r", []))).await;
     assert!(get(store, &table("orders"), &key("p", "r")).await.is_some());
@@ -34,7 +34,7 @@ pub async fn names_reach_a_table_in_any_case(store: &Store) {
     assert!(store.reader().list_tables().await.unwrap().is_empty());
 }
 
-pub async fn what_is_not_there_is_missing(store: &Store) {
+pub(super) async fn what_is_not_there_is_missing(store: &Store) {
     let (there, gone) = (new_table(store).await, table("Gone"));
     let reader = store.reader();
     assert_missing(reader.get(&gone, &key("p", "r")).await, &gone);
@@ -44,7 +44,7 @@ pub async fn what_is_not_there_is_missing(store: &Store) {
     assert_eq!(reader.get(&there, &key("p", "r")).await.unwrap(), None);
 }
 
-pub async fn a_dropped_table_takes_its_data_with_it(store: &Store) {
+pub(super) async fn a_dropped_table_takes_its_data_with_it(store: &Store) {
     let orders = new_table(store).await;
     let neighbour = table("Orders2");
     store.create_table(&neighbour).await.unwrap();
@@ -63,14 +63,14 @@ pub async fn a_dropped_table_takes_its_data_with_it(store: &Store) {
     assert_eq!(rejection(store, &orders, vec![Operation::Insert(entity("p", "1", []))]).await.0, 0);
 }
 
-pub async fn a_recreated_table_has_its_new_spelling(store: &Store) {
+pub(super) async fn a_recreated_table_has_its_new_spelling(store: &Store) {
     new_table(store).await;
     store.drop_table(&table("Orders")).await.unwrap();
     store.create_table(&table("orderS")).await.unwrap();
     assert_eq!(store.reader().list_tables().await.unwrap()[0].as_str(), "orderS");
 }
 
-pub async fn a_reader_keeps_a_table_that_is_dropped(store: &Store) {
+pub(super) async fn a_reader_keeps_a_table_that_is_dropped(store: &Store) {
     let orders = new_table(store).await;
     insert_all(store, &orders, (0..150).map(|i| entity("p", &format!("{i:03}"), [("old", int(i))]))).await;
     let before = store.reader();

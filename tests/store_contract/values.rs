@@ -10,7 +10,7 @@ use crate::store_contract::harness::{
 };
 
 /// Ordinary and extreme values of every type.
-pub fn samples() -> Vec<EdmValue> {
+pub(super) fn samples() -> Vec<EdmValue> {
     let ticks = |ticks| EdmValue::DateTime(EdmDateTime::from_unix_ticks(ticks).unwrap());
     let mut samples = vec![
         text(""),
@@ -38,7 +38,7 @@ pub fn samples() -> Vec<EdmValue> {
     samples
 }
 
-pub async fn every_type_keeps_every_bit(store: &Store) {
+pub(super) async fn every_type_keeps_every_bit(store: &Store) {
     let orders = new_table(store).await;
     for (row, value) in samples().into_iter().enumerate() {
         let (at, property) = (key("p", &format!("{row:03}")), value.edm_type().name().replace("Edm.", ""));
@@ -68,7 +68,7 @@ fn as_shown(value: EdmValue) -> EdmValue {
     }
 }
 
-pub async fn the_longest_values_are_kept(store: &Store) {
+pub(super) async fn the_longest_values_are_kept(store: &Store) {
     let orders = new_table(store).await;
     let longest = [
         ("ascii", text(&"a".repeat(STRING_MAX_UTF16_UNITS))),
@@ -83,7 +83,7 @@ pub async fn the_longest_values_are_kept(store: &Store) {
     assert_eq!(three[0].as_ref(), written.properties.get("three"));
 }
 
-pub async fn an_entity_of_a_mebibyte_is_kept(store: &Store) {
+pub(super) async fn an_entity_of_a_mebibyte_is_kept(store: &Store) {
     let orders = new_table(store).await;
     let binary = |length| EdmValue::Binary(vec![0xa5; length].into());
     let mut properties: Properties = (0..15).map(|i| (name(&format!("p{i}")), binary(BINARY_MAX_BYTES))).collect();
@@ -96,7 +96,7 @@ pub async fn an_entity_of_a_mebibyte_is_kept(store: &Store) {
     assert_eq!(stored(store, &orders, &key("p", "r")).await, written.properties);
 }
 
-pub async fn the_most_properties_are_kept_in_order(store: &Store) {
+pub(super) async fn the_most_properties_are_kept_in_order(store: &Store) {
     let orders = new_table(store).await;
     let properties: Properties = (0..252).rev().map(|i| (name(&format!("p{i}")), int(i))).collect();
     write(store, &orders, Operation::Insert(Entity::new(key("p", "r"), properties.clone()))).await;
@@ -105,7 +105,7 @@ pub async fn the_most_properties_are_kept_in_order(store: &Store) {
     assert_eq!(p17, [Some(int(17))]);
 }
 
-pub async fn property_names_differ_by_case(store: &Store) {
+pub(super) async fn property_names_differ_by_case(store: &Store) {
     let orders = new_table(store).await;
     let (upper, umlaut) = ("Age", "Größe");
     let long = "p".repeat(255);
@@ -116,7 +116,7 @@ pub async fn property_names_differ_by_case(store: &Store) {
     assert_eq!(age, [Some(int(2))]);
 }
 
-pub async fn the_longest_keys_are_kept(store: &Store) {
+pub(super) async fn the_longest_keys_are_kept(store: &Store) {
     let orders = new_table(store).await;
     let long = ["a".repeat(1024), "漢".repeat(1024), "😀".repeat(1024)];
     for partition in &long {
@@ -129,7 +129,7 @@ pub async fn the_longest_keys_are_kept(store: &Store) {
     assert!(get(store, &orders, &one_shorter).await.is_none());
 }
 
-pub async fn entities_of_many_shapes_live_together(store: &Store) {
+pub(super) async fn entities_of_many_shapes_live_together(store: &Store) {
     let orders = new_table(store).await;
     // Three hundred entities, no two with the same set of properties and types.
     let shape = |i: i32| {

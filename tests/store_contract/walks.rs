@@ -58,7 +58,7 @@ async fn keys(walk: &mut dyn EntityWalk, entities: usize) -> (Vec<String>, bool)
     (keys, goes_on)
 }
 
-pub async fn a_walk_shows_entities_whole_in_key_order(store: &Store) {
+pub(super) async fn a_walk_shows_entities_whole_in_key_order(store: &Store) {
     filled(store).await;
     let reader = store.reader();
     let mut shown: Vec<StoredEntity> = Vec::new();
@@ -86,7 +86,7 @@ pub async fn a_walk_shows_entities_whole_in_key_order(store: &Store) {
     }
 }
 
-pub async fn a_walk_goes_on_behind_where_it_stopped(store: &Store) {
+pub(super) async fn a_walk_goes_on_behind_where_it_stopped(store: &Store) {
     filled(store).await;
     let mut walk = walk(&store.reader(), request(vec![KeyRange::all()])).unwrap();
     assert_eq!(keys(&mut *walk, 2).await.0, ["a/1", "a/2"]);
@@ -107,7 +107,7 @@ fn walk_again(store: &Store) -> Box<dyn EntityWalk> {
     walk(&store.reader(), request(vec![KeyRange::all()])).unwrap()
 }
 
-pub async fn a_walk_stays_in_its_ranges(store: &Store) {
+pub(super) async fn a_walk_stays_in_its_ranges(store: &Store) {
     filled(store).await;
     let rows = |spans: &[Span]| spans.iter().cloned().collect::<Arc<[Span]>>();
     let behind = Span { from: Cut::After("1".into()), to: Cut::Max };
@@ -125,7 +125,7 @@ pub async fn a_walk_stays_in_its_ranges(store: &Store) {
 type IsLookedFor = fn(i32) -> bool;
 
 /// What is looked for by its properties is found, in key order and each once, whether it is rare or not.
-pub async fn sifting_leaves_out_nothing_that_is_looked_for(store: &Store) {
+pub(super) async fn sifting_leaves_out_nothing_that_is_looked_for(store: &Store) {
     store.create_table(&table("walked")).await.unwrap();
     let value = |n: i32| match n {
         100 => [("n", EdmValue::Int32(n)), ("s", EdmValue::string("rare")), ("mixed", EdmValue::string("text"))],
@@ -189,7 +189,7 @@ pub async fn sifting_leaves_out_nothing_that_is_looked_for(store: &Store) {
     }
 }
 
-pub async fn a_missing_table_is_not_walked_through(store: &Store) {
+pub(super) async fn a_missing_table_is_not_walked_through(store: &Store) {
     let found = match walk(&store.reader(), request(vec![KeyRange::all()])) {
         Ok(mut walk) => walk.advance(1, &mut |_| Ok(ControlFlow::Continue(()))).await.map(|_| ()),
         Err(error) => Err(error),

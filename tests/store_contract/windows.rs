@@ -25,7 +25,7 @@ fn words(outcome: &WindowOutcome) -> Vec<String> {
     outcome.iter().map(word).collect()
 }
 
-pub async fn a_refused_batch_leaves_the_others_as_they_are(store: &Store) {
+pub(super) async fn a_refused_batch_leaves_the_others_as_they_are(store: &Store) {
     let orders = new_table(store).await;
     write(store, &orders, Operation::Insert(entity("there", "1", []))).await;
     let gone = table("Gone");
@@ -53,7 +53,7 @@ pub async fn a_refused_batch_leaves_the_others_as_they_are(store: &Store) {
     assert_eq!(*etag, found.etag);
 }
 
-pub async fn a_window_of_refused_batches_writes_nothing(store: &Store) {
+pub(super) async fn a_window_of_refused_batches_writes_nothing(store: &Store) {
     let orders = new_table(store).await;
     write(store, &orders, Operation::Insert(entity("p", "1", [("n", int(0))]))).await;
     let outcome = store.commit_window((0..3).map(|n| insert(&orders, "p", "1", n)).collect()).await;
@@ -62,7 +62,7 @@ pub async fn a_window_of_refused_batches_writes_nothing(store: &Store) {
 }
 
 /// Those of one partition meet what was written before them, in the order given.
-pub async fn a_key_may_occur_in_several_batches_of_a_window(store: &Store) {
+pub(super) async fn a_key_may_occur_in_several_batches_of_a_window(store: &Store) {
     let orders = new_table(store).await;
     let one = |operation| batch(&orders, vec![operation]);
     let version = write_etag(store, &orders, Operation::Insert(entity("q", "1", [("n", int(0))]))).await;
@@ -85,7 +85,7 @@ pub async fn a_key_may_occur_in_several_batches_of_a_window(store: &Store) {
     assert_eq!(stored(store, &orders, &key("q", "1")).await, properties([("n", int(1))]));
 }
 
-pub async fn a_window_spans_tables_and_partitions(store: &Store) {
+pub(super) async fn a_window_spans_tables_and_partitions(store: &Store) {
     let (first, second) = (new_table(store).await, table("Second"));
     store.create_table(&second).await.unwrap();
     let hundred = |table: &TableName, partition: &str| {
@@ -102,11 +102,11 @@ pub async fn a_window_spans_tables_and_partitions(store: &Store) {
     assert_eq!(Scan::of(&second).run(store).await.keys().len(), 140);
 }
 
-pub async fn an_empty_window_is_nothing(store: &Store) {
+pub(super) async fn an_empty_window_is_nothing(store: &Store) {
     assert!(store.commit_window(Vec::new()).await.is_empty());
 }
 
-pub async fn a_window_whose_caller_leaves_has_whole_batches(store: &Store) {
+pub(super) async fn a_window_whose_caller_leaves_has_whole_batches(store: &Store) {
     let orders = new_table(store).await;
     for round in 0..5 {
         let partition = |i: i32| format!("{round}-{i}");
@@ -121,7 +121,7 @@ pub async fn a_window_whose_caller_leaves_has_whole_batches(store: &Store) {
 }
 
 /// The same batches, one by one into one table and in windows into another.
-pub async fn a_window_comes_to_what_its_batches_come_to_alone(store: &Store) {
+pub(super) async fn a_window_comes_to_what_its_batches_come_to_alone(store: &Store) {
     for round in 0..12 {
         let mut rng = Rng::of_case(0x5eed, round);
         let tables = ["Alone", "Together"].map(|name| table(&format!("{name}{round}")));
@@ -183,7 +183,7 @@ async fn contents(store: &Store, table: &TableName) -> Vec<String> {
 }
 
 /// Where the store promises groups, a reader sees none or all of a window.
-pub async fn readers_see_a_window_at_once(store: &Store) {
+pub(super) async fn readers_see_a_window_at_once(store: &Store) {
     let orders = new_table(store).await;
     let set = |n: i32| {
         let set = |i: i32| Operation::InsertOrReplace(entity(&i.to_string(), "", [("n", int(n))]));
@@ -213,7 +213,7 @@ pub async fn readers_see_a_window_at_once(store: &Store) {
     writer.await.unwrap();
 }
 
-pub async fn timestamps_rise_within_a_window(store: &Store) {
+pub(super) async fn timestamps_rise_within_a_window(store: &Store) {
     let orders = new_table(store).await;
     let outcome = store.commit_window((0..100).map(|i| insert(&orders, &format!("{i:03}"), "", i)).collect()).await;
     let times = outcome.into_iter().flat_map(|result| result.unwrap()).map(|written| match written {
@@ -223,7 +223,7 @@ pub async fn timestamps_rise_within_a_window(store: &Store) {
     assert!(times.collect::<Vec<_>>().is_sorted_by(|one, next| one < next));
 }
 
-pub async fn a_window_is_there_after_reopening<B: Durable>() {
+pub(super) async fn a_window_is_there_after_reopening<B: Durable>() {
     let backend = B::create(system_clock()).await;
     let orders = new_table(backend.store()).await;
     // The last one meets the first, so that the window is written in two.

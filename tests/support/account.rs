@@ -6,7 +6,7 @@ use std::time::Duration;
 use tablegate::backends::azure::{AzureAccount, AzureOptions, AzureStore, Credential, RetryPolicy, Secret};
 
 #[derive(Debug, Clone)]
-pub struct Account {
+pub(crate) struct Account {
     pub address: SocketAddr,
     pub name: String,
     pub key: &'static str,
@@ -14,17 +14,17 @@ pub struct Account {
 
 impl Account {
     /// A store over it, with short waits.
-    pub fn store(&self) -> AzureStore {
+    pub(crate) fn store(&self) -> AzureStore {
         self.store_at(self.address)
     }
 
     /// The same, behind a proxy.
-    pub fn store_at(&self, address: SocketAddr) -> AzureStore {
+    pub(crate) fn store_at(&self, address: SocketAddr) -> AzureStore {
         self.store_with(address, AzureOptions::default())
     }
 
     /// The same, used otherwise.
-    pub fn store_with(&self, address: SocketAddr, options: AzureOptions) -> AzureStore {
+    pub(crate) fn store_with(&self, address: SocketAddr, options: AzureOptions) -> AzureStore {
         let delays = [10, 20, 50, 100, 200].map(Duration::from_millis).to_vec();
         let retry = RetryPolicy { delays, budget: Duration::from_secs(120) };
         let credential = Credential::key(&Secret::new(self.key)).expect("the key is base64");

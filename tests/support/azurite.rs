@@ -65,12 +65,12 @@ fn installed() -> PathBuf {
 }
 
 /// The token of a page that goes on at the key ' '.
-pub const PAGE_AT_SPACE: &str = "IA==";
+pub(crate) const PAGE_AT_SPACE: &str = "IA==";
 /// It reads fewer forms of filters than the service.
-pub const IS_EMULATOR: bool = true;
+pub(crate) const IS_EMULATOR: bool = true;
 
 /// An account that nobody has used yet.
-pub fn new_account() -> Account {
+pub(crate) fn new_account() -> Account {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let index = NEXT.fetch_add(1, Ordering::Relaxed);
     assert!(index < ACCOUNTS, "more stores than accounts");
@@ -82,6 +82,6 @@ fn account_name(index: usize) -> String {
 }
 
 /// An empty store.
-pub fn new_store() -> AzureStore {
+pub(crate) fn new_store() -> AzureStore {
     new_account().store()
 }

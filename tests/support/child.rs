@@ -13,26 +13,26 @@ use super::PATIENCE;
 const ROLE: &str = "TABLEGATE_TEST_ROLE";
 
 /// The role of this process; `None` where it runs tests.
-pub fn role() -> Option<String> {
+pub(crate) fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
 /// This program in a role.
-pub fn command(role: &str) -> Command {
+pub(crate) fn command(role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("it runs"));
     command.env(ROLE, role);
     command
 }
 
 /// Runs what a test or a role does, with the stack that the server gives its threads.
-pub fn run(work: impl Future<Output = ()>) {
+pub(crate) fn run(work: impl Future<Output = ()>) {
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     let runtime = threads.worker_threads(2).thread_stack_size(STATEMENT_STACK).enable_all().build();
     runtime.expect("a runtime starts").block_on(work);
 }
 
 /// Tells whoever started this process what was acknowledged.
-pub fn say(acknowledged: impl IntoIterator<Item = String>) {
+pub(crate) fn say(acknowledged: impl IntoIterator<Item = String>) {
     let mut out = std::io::stdout().lock();
     for line in acknowledged {
         writeln!(out, "{line}").expect("somebody listens");
@@ -41,14 +41,14 @@ pub fn say(acknowledged: impl IntoIterator<Item = String>) {
 }
 
 /// A process that says what is acknowledged. It does not outlive its test.
-pub struct Child {
+pub(crate) struct Child {
     process: std::process::Child,
     lines: Receiver<String>,
     heard: Vec<String>,
 }
 
 impl Child {
-    pub fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut process = command.stdout(Stdio::piped()).spawn().expect("this program starts");
         let mut said = BufReader::new(process.stdout.take().expect("it is piped"));
         let (tell, lines) = channel();
@@ -66,14 +66,14 @@ impl Child {
     }
 
     /// Waits until it has said so much.
-    pub fn hear(&mut self, lines: usize) {
+    pub(crate) fn hear(&mut self, lines: usize) {
         while self.heard.len() < lines {
             self.heard.push(self.lines.recv_timeout(PATIENCE).expect("it comes to an answer"));
         }
     }
 
     /// Waits until it ends by itself, as long as is sensible.
-    pub fn await_end(&mut self) {
+    pub(crate) fn await_end(&mut self) {
         let began = Instant::now();
         while let Ok(line) = self.lines.recv_timeout(PATIENCE.saturating_sub(began.elapsed())) {
             self.heard.push(line);
@@ -81,7 +81,7 @@ impl Child {
     }
 
     /// Kills it: all that it said, and how it ended.
-    pub fn kill(mut self) -> (Vec<String>, ExitStatus) {
+    pub(crate) fn kill(mut self) -> (Vec<String>, ExitStatus) {
         self.process.kill().expect("it is a child");
         let status = self.process.wait().expect("it is a child");
         let mut heard = std::mem::take(&mut self.heard);

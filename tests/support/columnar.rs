@@ -10,7 +10,7 @@ use tablegate::store::table::{StoreError, StoreLayer, TableReader, TableStore};
 
 /// Segments are made before every third reader: so some scans find fresh ones, some find writes laid over them, and
 /// some rows behind them.
-pub struct Columnar {
+pub(crate) struct Columnar {
     store: EmbeddedStore,
     readers: AtomicU64,
 }
@@ -18,7 +18,7 @@ pub struct Columnar {
 impl Columnar {
     /// # Errors
     /// As [`EmbeddedStore::open`].
-    pub fn open(folder: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+    pub(crate) fn open(folder: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let segments = SegmentOptions::eager();
         let options = EmbeddedOptions { fsync: Fsync::Never, segments, ..EmbeddedOptions::default() };
         Ok(Self { store: EmbeddedStore::open(folder, clock, options)?, readers: AtomicU64::new(0) })

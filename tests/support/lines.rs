@@ -11,7 +11,7 @@ use tablegate::types::output::TextColumn;
 ///
 /// # Errors
 /// What the rows meet on the way.
-pub async fn lines(session: &Session, mut rows: Rows) -> Result<Vec<String>, Box<SqlError>> {
+pub(crate) async fn lines(session: &Session, mut rows: Rows) -> Result<Vec<String>, Box<SqlError>> {
     let style = session.output_style();
     let mut lines = Vec::new();
     while let Some(batch) = rows.stream.next().await {

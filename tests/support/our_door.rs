@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::account::Account;
 
 /// The token of a page that goes on at the key ' '.
-pub const PAGE_AT_SPACE: &str = "1!4!IA--";
-pub const IS_EMULATOR: bool = false;
+pub(crate) const PAGE_AT_SPACE: &str = "1!4!IA--";
+pub(crate) const IS_EMULATOR: bool = false;
 
 /// The threads of all doors. They go on as long as the program, whatever runtime a test has.
 static DOORS: LazyLock<Runtime> = LazyLock::new(|| {
@@ -23,12 +23,12 @@ static DOORS: LazyLock<Runtime> = LazyLock::new(|| {
 });
 
 /// An account that nobody has used yet.
-pub fn new_account() -> Account {
+pub(crate) fn new_account() -> Account {
     new_account_with(Arc::new(SystemClock))
 }
 
 /// The same, whose entities are stamped by this clock.
-pub fn new_account_with(clock: Arc<dyn Clock>) -> Account {
+pub(crate) fn new_account_with(clock: Arc<dyn Clock>) -> Account {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
     listener.set_nonblocking(true).expect("the system can");
@@ -43,6 +43,6 @@ pub fn new_account_with(clock: Arc<dyn Clock>) -> Account {
 }
 
 /// An empty store.
-pub fn new_store() -> AzureStore {
+pub(crate) fn new_store() -> AzureStore {
     new_account().store()
 }

@@ -21,10 +21,10 @@ const TRIES: usize = 5;
 /// Between two looks at whether it has started or stopped.
 const LOOK: Duration = Duration::from_millis(20);
 /// The superuser, whom it trusts.
-pub const USER: &str = "reference";
+pub(crate) const USER: &str = "reference";
 
 #[derive(Debug)]
-pub struct Postgres {
+pub(crate) struct Postgres {
     pub address: SocketAddr,
     process: Child,
     _folder: TempDir,
@@ -42,7 +42,7 @@ impl Postgres {
     ///
     /// # Panics
     /// When PostgreSQL 15 is not installed: a comparison that is not made must not pass.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let binaries = binaries().unwrap_or_else(|| {
             panic!("no PostgreSQL 15 in {FOLDERS:?} or PG_BIN: tests/clients/install.sh installs it")
         });

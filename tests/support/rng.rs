@@ -2,11 +2,11 @@
 
 /// SplitMix64: one addition and a mix, and every seed is a good one.
 #[derive(Debug, Clone)]
-pub struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
     /// The numbers of one case of a run: cases are made on any thread, in any order.
-    pub fn of_case(seed: u64, case: u64) -> Self {
+    pub(crate) fn of_case(seed: u64, case: u64) -> Self {
         let mut rng = Self(seed ^ case.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         rng.next();
         rng
@@ -21,17 +21,17 @@ impl Rng {
     }
 
     /// A number below `bound`, which is not 0.
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).expect("a usize fits");
         usize::try_from(self.next() % bound).expect("it is below a usize")
     }
 
     /// True in `percent` of a hundred cases.
-    pub fn percent(&mut self, percent: usize) -> bool {
+    pub(crate) fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_tablegate");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_tablegate");
 /// Where the drivers are is said to the tests; the server refuses variables that it does not know.
-pub const DRIVERS: &str = "TABLEGATE_CLIENTS";
+pub(crate) const DRIVERS: &str = "TABLEGATE_CLIENTS";
 
-pub struct Server {
+pub(crate) struct Server {
     child: Child,
     folder: Arc<TempDir>,
     pub port: u16,
@@ -20,22 +20,22 @@ pub struct Server {
 
 impl Server {
     /// A server on a free port of 127.0.0.1, its data in a folder of its own.
-    pub fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::start_in(tempfile::tempdir().expect("there is room for temporary files"), arguments)
     }
 
     /// The same with the sample tables, as a first start makes them.
-    pub fn start_with_sample(arguments: &[&str]) -> Self {
+    pub(crate) fn start_with_sample(arguments: &[&str]) -> Self {
         Self::launch(tempfile::tempdir().expect("there is room for temporary files").into(), arguments)
     }
 
     /// The same with a folder that something was put into, users for example.
-    pub fn start_in(folder: TempDir, arguments: &[&str]) -> Self {
+    pub(crate) fn start_in(folder: TempDir, arguments: &[&str]) -> Self {
         Self::launch(folder.into(), &[&["--no-sample"], arguments].concat())
     }
 
     /// Another one in the same folder, when this one has ended.
-    pub fn again(self, arguments: &[&str]) -> Self {
+    pub(crate) fn again(self, arguments: &[&str]) -> Self {
         Self::launch(self.folder.clone(), &[&["--no-sample"], arguments].concat())
     }
 
@@ -44,7 +44,7 @@ impl Server {
     }
 
     /// The same in a folder that it may refuse: what it says then.
-    pub fn try_start_in(folder: Arc<TempDir>, arguments: &[&str]) -> Result<Self, String> {
+    pub(crate) fn try_start_in(folder: Arc<TempDir>, arguments: &[&str]) -> Result<Self, String> {
         Self::try_launch(folder, &[&["--no-sample"], arguments].concat())
     }
 
@@ -76,28 +76,28 @@ impl Server {
         Ok(Self { child, folder, port })
     }
 
-    pub fn process_id(&self) -> u32 {
+    pub(crate) fn process_id(&self) -> u32 {
         self.child.id()
     }
 
     /// Ends it as `kill -9` does.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().expect("it is a child");
         self.child.wait().expect("it is a child");
     }
 
     /// Where its store is.
-    pub fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         data(self.folder.path())
     }
 
     /// What it wrote to stderr.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).expect("the log is there")
     }
 
     /// Memory of the process that is not on disk, bytes.
-    pub fn resident_bytes(&self) -> u64 {
+    pub(crate) fn resident_bytes(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs, on Linux");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a process has memory");
         let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number of kB");
@@ -105,17 +105,17 @@ impl Server {
     }
 
     /// Asks it to stop, as a service manager does.
-    pub fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("there is kill").success());
     }
 
     /// Waits until it has stopped by itself: whether it says that all went well.
-    pub fn ended(&mut self) -> bool {
+    pub(crate) fn ended(&mut self) -> bool {
         self.child.wait().expect("it is a child").success()
     }
 
-    pub fn is_running(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 }
@@ -132,12 +132,12 @@ fn data(folder: &Path) -> PathBuf {
 }
 
 /// Makes a user with `tablegate user add`, before the server starts in the folder.
-pub fn add_user(folder: &Path, name: &str, password: &str) {
+pub(crate) fn add_user(folder: &Path, name: &str, password: &str) {
     add_user_with(folder, name, password, &[]);
 }
 
 /// The same with a role.
-pub fn add_user_with(folder: &Path, name: &str, password: &str, arguments: &[&str]) {
+pub(crate) fn add_user_with(folder: &Path, name: &str, password: &str, arguments: &[&str]) {
     let mut adding = Command::new(PROGRAM)
         .args(["user", "add", name, "--data"])
         .arg(data(folder))

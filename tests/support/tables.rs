@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub(crate) struct Request {
     method: String,
     path: String,
     pub headers: Vec<(String, String)>,
@@ -17,35 +17,35 @@ pub struct Request {
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub status: u16,
     headers: Vec<(String, String)>,
     pub body: String,
 }
 
 impl Request {
-    pub fn new(method: &str, path: &str) -> Self {
+    pub(crate) fn new(method: &str, path: &str) -> Self {
         Self { method: method.to_owned(), path: path.to_owned(), ..Self::default() }
     }
 
-    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub fn with_body(self, body: &str) -> Self {
+    pub(crate) fn with_body(self, body: &str) -> Self {
         Self { body: body.to_owned(), ..self }
     }
 
     /// The same with a text in the place of another one in its headers and body.
-    pub fn with(&self, from: &str, to: &str) -> Self {
+    pub(crate) fn with(&self, from: &str, to: &str) -> Self {
         let headers = self.headers.iter().map(|(name, value)| (name.clone(), value.replace(from, to))).collect();
         Self { headers, body: self.body.replace(from, to), ..self.clone() }
     }
 }
 
 impl Answer {
-    pub fn parse(bytes: &[u8]) -> Self {
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let mut lines = head.lines();
@@ -54,12 +54,12 @@ impl Answer {
         Self { status, headers: lines.filter_map(header).collect(), body: body.to_owned() }
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| *known == name.to_lowercase()).map(|(_, value)| value.as_str())
     }
 
     /// The code of a refusal, in JSON or XML.
-    pub fn code(&self) -> Option<String> {
+    pub(crate) fn code(&self) -> Option<String> {
         let (_, behind) = self.body.split_once("\"code\":\"").or_else(|| self.body.split_once("<m:code>"))?;
         Some(behind.chars().take_while(char::is_ascii_alphanumeric).collect())
     }
@@ -67,7 +67,7 @@ impl Answer {
 
 /// An account of a server of the protocol.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub(crate) struct Target {
     pub address: SocketAddr,
     pub account: String,
     pub key: String,
@@ -75,17 +75,17 @@ pub struct Target {
 
 impl Target {
     /// The emulator's account.
-    pub fn of_emulator(address: SocketAddr) -> Self {
+    pub(crate) fn of_emulator(address: SocketAddr) -> Self {
         Self { address, account: EMULATOR_ACCOUNT.to_owned(), key: EMULATOR_KEY.to_owned() }
     }
 
     /// The address of the account.
-    pub fn base(&self) -> String {
+    pub(crate) fn base(&self) -> String {
         format!("http://{}/{}", self.address, self.account)
     }
 
     /// Sends a request, signed unless it says otherwise itself.
-    pub async fn send(&self, request: &Request) -> Answer {
+    pub(crate) async fn send(&self, request: &Request) -> Answer {
         let mut stream = TcpStream::connect(self.address).await.expect("it listens");
         stream.write_all(self.signed(request).as_bytes()).await.expect("it is read");
         let mut answer = Vec::new();
@@ -94,7 +94,7 @@ impl Target {
     }
 
     /// The bytes of a request, with its signature.
-    pub fn signed(&self, request: &Request) -> String {
+    pub(crate) fn signed(&self, request: &Request) -> String {
         let Request { method, path, headers, body } = request;
         let path = format!("/{}{path}", self.account);
         let named = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
@@ -128,7 +128,7 @@ impl Target {
 }
 
 /// As SDKs take it.
-pub fn connection_string(address: SocketAddr) -> String {
+pub(crate) fn connection_string(address: SocketAddr) -> String {
     format!(
         "DefaultEndpointsProtocol=http;AccountName={EMULATOR_ACCOUNT};AccountKey={EMULATOR_KEY};TableEndpoint={};",
         Target::of_emulator(address).base()
@@ -136,6 +136,6 @@ pub fn connection_string(address: SocketAddr) -> String {
 }
 
 /// Sends a request to the emulator's account.
-pub async fn send(address: SocketAddr, request: &Request) -> Answer {
+pub(crate) async fn send(address: SocketAddr, request: &Request) -> Answer {
     Target::of_emulator(address).send(request).await
 }

@@ -1,24 +1,24 @@
 //! Answers as text, and where two of them differ.
 
 /// A row of cells; `None` is NULL.
-pub type Row = Vec<Option<String>>;
+pub(super) type Row = Vec<Option<String>>;
 
 /// Digits behind the point that PostgreSQL shows of a quotient or an average at least, and of no amount of TPC-H.
 const QUOTIENT_DIGITS: usize = 16;
 
 /// One line a row, as the files below `sql/tpch/answers` have it.
-pub fn to_text(rows: &[Row]) -> String {
+pub(super) fn to_text(rows: &[Row]) -> String {
     let line = |row: &Row| row.iter().map(|cell| cell.as_deref().unwrap_or("\\N")).collect::<Vec<_>>().join("|") + "\n";
     rows.iter().map(line).collect()
 }
 
-pub fn from_text(text: &str) -> Vec<Row> {
+pub(super) fn from_text(text: &str) -> Vec<Row> {
     let cell = |cell: &str| (cell != "\\N").then(|| cell.to_owned());
     text.lines().map(|line| line.split('|').map(cell).collect()).collect()
 }
 
 /// The first difference between the rows, in words.
-pub fn difference(expected: &[Row], got: &[Row]) -> Option<String> {
+pub(super) fn difference(expected: &[Row], got: &[Row]) -> Option<String> {
     for (number, (wanted, row)) in expected.iter().zip(got).enumerate() {
         let same = wanted.len() == row.len() && wanted.iter().zip(row).all(|(wanted, cell)| is_same(wanted, cell));
         if !same {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 /// Little, so that a query that would keep its tables in memory is found out.
 const QUERY_MEMORY: usize = 64 << 20;
 
-pub struct Server {
+pub(super) struct Server {
     pub address: SocketAddr,
     stop: CancellationToken,
     task: JoinHandle<std::io::Result<()>>,
@@ -24,7 +24,7 @@ pub struct Server {
 }
 
 impl Server {
-    pub async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let clock = Arc::new(SystemClock);
         let folder = tempfile::tempdir().expect("there is room for temporary files");
         let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
@@ -39,7 +39,7 @@ impl Server {
         Self { address, stop, task, _folder: folder }
     }
 
-    pub async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.stop.cancel();
         self.task.await.expect("the server does not panic").expect("the server ends in good order");
     }

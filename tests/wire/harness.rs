@@ -17,9 +17,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-pub use crate::support::PATIENCE;
+pub(crate) use crate::support::PATIENCE;
 
-pub struct Server {
+pub(super) struct Server {
     pub address: SocketAddr,
     pub shutdown: CancellationToken,
     engine: Weak<Engine>,
@@ -27,20 +27,20 @@ pub struct Server {
 }
 
 impl Server {
-    pub async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         Self::start_with(PgConfig::default(), Arc::new(SystemClock)).await
     }
 
-    pub async fn start_with(config: PgConfig, clock: Arc<dyn Clock>) -> Self {
+    pub(super) async fn start_with(config: PgConfig, clock: Arc<dyn Clock>) -> Self {
         Self::start_on(Arc::new(MemoryStore::new(Arc::new(SystemClock))), config, clock).await
     }
 
     /// A server whose rows are kept in a folder.
-    pub async fn start_in(folder: &Path) -> Self {
+    pub(super) async fn start_in(folder: &Path) -> Self {
         Self::start_in_with(folder, PgConfig::default()).await
     }
 
-    pub async fn start_in_with(folder: &Path, config: PgConfig) -> Self {
+    pub(super) async fn start_in_with(folder: &Path, config: PgConfig) -> Self {
         let clock = Arc::new(SystemClock);
         let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
         let store = EmbeddedStore::open(folder, clock.clone(), options).unwrap();
@@ -48,7 +48,7 @@ impl Server {
     }
 
     /// A server whose temporary tables are in this store.
-    pub async fn start_with_scratch(scratch: Arc<dyn TableStore>) -> Self {
+    pub(super) async fn start_with_scratch(scratch: Arc<dyn TableStore>) -> Self {
         let clock = Arc::new(SystemClock);
         let store = Arc::new(MemoryStore::new(clock.clone()));
         Self::start_over(
@@ -61,7 +61,7 @@ impl Server {
     }
 
     /// A server with an empty store mounted.
-    pub async fn start_with_mount(name: &str, config: PgConfig) -> Self {
+    pub(super) async fn start_with_mount(name: &str, config: PgConfig) -> Self {
         let clock = Arc::new(SystemClock);
         let memory = || Arc::new(MemoryStore::new(clock.clone()));
         let mount = MountedStore { name: MountName::parse(name).unwrap(), store: memory(), read_only: false };
@@ -74,7 +74,7 @@ impl Server {
         .await
     }
 
-    pub async fn start_on(store: Arc<dyn TableStore>, config: PgConfig, clock: Arc<dyn Clock>) -> Self {
+    pub(super) async fn start_on(store: Arc<dyn TableStore>, config: PgConfig, clock: Arc<dyn Clock>) -> Self {
         let scratch = Arc::new(MemoryStore::new(clock.clone()));
         Self::start_over(
             store,
@@ -120,18 +120,18 @@ impl Server {
     }
 
     /// A client that has been let in.
-    pub async fn client(&self) -> Client {
+    pub(super) async fn client(&self) -> Client {
         let mut client = self.socket().await;
         client.start(&[("user", "u")]).await;
         client
     }
 
     /// A connection that has said nothing yet.
-    pub async fn socket(&self) -> Client {
+    pub(super) async fn socket(&self) -> Client {
         Client::over(TcpStream::connect(self.address).await.unwrap())
     }
 
-    pub async fn driver(&self) -> tokio_postgres::Client {
+    pub(super) async fn driver(&self) -> tokio_postgres::Client {
         let config = format!("host=127.0.0.1 port={} user=u sslmode=disable", self.address.port());
         let (client, connection) = tokio_postgres::connect(&config, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(connection);
@@ -139,17 +139,17 @@ impl Server {
     }
 
     /// Waits until others see a session run a statement.
-    pub async fn until_active(&self, pid: i32) {
+    pub(super) async fn until_active(&self, pid: i32) {
         self.until(pid, "state = 'active'").await;
     }
 
     /// Waits until others see a session wait for a lock.
-    pub async fn until_waiting(&self, pid: i32) {
+    pub(super) async fn until_waiting(&self, pid: i32) {
         self.until(pid, "wait_event_type = 'Lock'").await;
     }
 
     /// Waits until others see a session like this.
-    pub async fn until(&self, pid: i32, condition: &str) {
+    pub(super) async fn until(&self, pid: i32, condition: &str) {
         let observer = self.driver().await;
         let seen = format!("SELECT FROM pg_stat_activity WHERE pid = {pid} AND {condition}");
         while observer.query(&seen, &[]).await.unwrap().is_empty() {
@@ -158,7 +158,7 @@ impl Server {
     }
 
     /// Waits until nothing of any query is left.
-    pub async fn until_idle(&self) {
+    pub(super) async fn until_idle(&self) {
         let is_busy = || self.engine.upgrade().is_some_and(|engine| engine.tasks() > 0);
         let idle = async {
             while is_busy() {
@@ -169,54 +169,54 @@ impl Server {
     }
 
     /// Sends a cancel request for a client's statement, and waits until it was taken.
-    pub async fn cancel(&self, pid: i32, secret: i32) {
+    pub(super) async fn cancel(&self, pid: i32, secret: i32) {
         let mut socket = self.socket().await;
         socket.write(&cancel_request(pid, secret)).await;
         assert!(socket.is_closed().await);
     }
 
-    pub async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.shutdown.cancel();
         self.ended().await;
     }
 
-    pub async fn ended(self) {
+    pub(super) async fn ended(self) {
         tokio::time::timeout(PATIENCE, self.task).await.expect("the server stops").unwrap().unwrap();
     }
 }
 
 /// The process id by which others know a driver's session.
-pub async fn pid_of(client: &tokio_postgres::Client) -> i32 {
+pub(super) async fn pid_of(client: &tokio_postgres::Client) -> i32 {
     client.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0)
 }
 
 /// A message of the server.
 #[derive(Debug, Clone)]
-pub struct Message {
+pub(super) struct Message {
     pub tag: char,
     pub body: Vec<u8>,
 }
 
 impl Message {
     /// A field of an ErrorResponse or NoticeResponse.
-    pub fn field(&self, name: char) -> Option<String> {
+    pub(super) fn field(&self, name: char) -> Option<String> {
         assert!(matches!(self.tag, 'E' | 'N'), "{self:?}");
         let fields = self.body.split(|byte| *byte == 0).filter(|field| !field.is_empty());
         let mut found = fields.filter(|field| char::from(field[0]) == name);
         found.next().map(|field| String::from_utf8(field[1..].to_vec()).unwrap())
     }
 
-    pub fn code(&self) -> String {
+    pub(super) fn code(&self) -> String {
         self.field('C').unwrap()
     }
 
     /// The text of a CommandComplete.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         String::from_utf8(self.body[..self.body.len() - 1].to_vec()).unwrap()
     }
 
     /// The cells of a DataRow.
-    pub fn cells(&self) -> Vec<Option<Vec<u8>>> {
+    pub(super) fn cells(&self) -> Vec<Option<Vec<u8>>> {
         assert_eq!(self.tag, 'D', "{self:?}");
         let mut rest = &self.body[2..];
         let mut cells = Vec::new();
@@ -233,35 +233,35 @@ impl Message {
         cells
     }
 
-    pub fn texts_of(&self, column: usize) -> String {
+    pub(super) fn texts_of(&self, column: usize) -> String {
         String::from_utf8(self.cells()[column].clone().unwrap()).unwrap()
     }
 
     /// The cells of a DataRow in text form, `NULL` for none.
-    pub fn texts(&self) -> Vec<String> {
+    pub(super) fn texts(&self) -> Vec<String> {
         let text = |cell: Option<Vec<u8>>| cell.map_or("NULL".to_owned(), |cell| String::from_utf8(cell).unwrap());
         self.cells().into_iter().map(text).collect()
     }
 }
 
 /// The types of messages, in order.
-pub fn tags(messages: &[Message]) -> String {
+pub(super) fn tags(messages: &[Message]) -> String {
     messages.iter().map(|message| message.tag).collect()
 }
 
 /// The status byte of the ReadyForQuery that ends the messages.
-pub fn status(messages: &[Message]) -> char {
+pub(super) fn status(messages: &[Message]) -> char {
     let last = messages.last().unwrap();
     assert_eq!(last.tag, 'Z');
     char::from(last.body[0])
 }
 
 /// The SQLSTATE of the one error among the messages.
-pub fn error_code(messages: &[Message]) -> String {
+pub(super) fn error_code(messages: &[Message]) -> String {
     error(messages).code()
 }
 
-pub fn error(messages: &[Message]) -> &Message {
+pub(super) fn error(messages: &[Message]) -> &Message {
     let mut errors = messages.iter().filter(|message| message.tag == 'E');
     let error = errors.next().unwrap_or_else(|| panic!("no error in {messages:?}"));
     assert!(errors.next().is_none(), "{messages:?}");
@@ -269,12 +269,12 @@ pub fn error(messages: &[Message]) -> &Message {
 }
 
 /// The first column of the rows among the messages.
-pub fn column(messages: &[Message]) -> Vec<String> {
+pub(super) fn column(messages: &[Message]) -> Vec<String> {
     messages.iter().filter(|message| message.tag == 'D').map(|row| row.texts()[0].clone()).collect()
 }
 
 /// A message of the client.
-pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+pub(super) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![tag];
     bytes.extend(u32::try_from(body.len() + 4).unwrap().to_be_bytes());
     bytes.extend(body);
@@ -289,11 +289,11 @@ fn count(count: usize) -> [u8; 2] {
     u16::try_from(count).unwrap().to_be_bytes()
 }
 
-pub fn query(sql: &str) -> Vec<u8> {
+pub(super) fn query(sql: &str) -> Vec<u8> {
     message(b'Q', &cstring(sql))
 }
 
-pub fn parse(name: &str, sql: &str, oids: &[u32]) -> Vec<u8> {
+pub(super) fn parse(name: &str, sql: &str, oids: &[u32]) -> Vec<u8> {
     let mut body = [cstring(name), cstring(sql)].concat();
     body.extend(count(oids.len()));
     body.extend(oids.iter().flat_map(|oid| oid.to_be_bytes()));
@@ -301,12 +301,12 @@ pub fn parse(name: &str, sql: &str, oids: &[u32]) -> Vec<u8> {
 }
 
 /// Bind with text values.
-pub fn bind(portal: &str, statement: &str, values: &[Option<&str>]) -> Vec<u8> {
+pub(super) fn bind(portal: &str, statement: &str, values: &[Option<&str>]) -> Vec<u8> {
     let values: Vec<Option<&[u8]>> = values.iter().map(|value| value.map(str::as_bytes)).collect();
     bind_as(portal, statement, &[], &values, &[])
 }
 
-pub fn bind_as(
+pub(super) fn bind_as(
     portal: &str,
     statement: &str,
     formats: &[i16],
@@ -332,28 +332,28 @@ pub fn bind_as(
 }
 
 /// `kind` is `S` for a statement, `P` for a portal.
-pub fn describe(kind: u8, name: &str) -> Vec<u8> {
+pub(super) fn describe(kind: u8, name: &str) -> Vec<u8> {
     message(b'D', &[vec![kind], cstring(name)].concat())
 }
 
-pub fn close(kind: u8, name: &str) -> Vec<u8> {
+pub(super) fn close(kind: u8, name: &str) -> Vec<u8> {
     message(b'C', &[vec![kind], cstring(name)].concat())
 }
 
-pub fn execute(portal: &str, max_rows: i32) -> Vec<u8> {
+pub(super) fn execute(portal: &str, max_rows: i32) -> Vec<u8> {
     message(b'E', &[cstring(portal), max_rows.to_be_bytes().to_vec()].concat())
 }
 
-pub fn sync() -> Vec<u8> {
+pub(super) fn sync() -> Vec<u8> {
     message(b'S', b"")
 }
 
-pub fn flush() -> Vec<u8> {
+pub(super) fn flush() -> Vec<u8> {
     message(b'H', b"")
 }
 
 /// The startup packet.
-pub fn startup(version: u32, parameters: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn startup(version: u32, parameters: &[(&str, &str)]) -> Vec<u8> {
     let mut body = version.to_be_bytes().to_vec();
     for (name, value) in parameters {
         body.extend([cstring(name), cstring(value)].concat());
@@ -364,30 +364,30 @@ pub fn startup(version: u32, parameters: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
-pub fn cancel_request(pid: i32, secret: i32) -> Vec<u8> {
+pub(super) fn cancel_request(pid: i32, secret: i32) -> Vec<u8> {
     [16, 80_877_102, pid, secret].into_iter().flat_map(i32::to_be_bytes).collect()
 }
 
-pub const VERSION_3_0: u32 = 3 << 16;
+pub(super) const VERSION_3_0: u32 = 3 << 16;
 
 /// A connection's bytes, encrypted or not.
-pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
-pub struct Client {
+pub(super) struct Client {
     pub stream: Box<dyn Wire>,
     pub pid: i32,
     pub secret: i32,
 }
 
 impl Client {
-    pub fn over(stream: impl Wire + 'static) -> Self {
+    pub(super) fn over(stream: impl Wire + 'static) -> Self {
         Self { stream: Box::new(stream), pid: 0, secret: 0 }
     }
 
     /// Sends the startup packet and reads to the first ReadyForQuery.
-    pub async fn start(&mut self, parameters: &[(&str, &str)]) -> Vec<Message> {
+    pub(super) async fn start(&mut self, parameters: &[(&str, &str)]) -> Vec<Message> {
         self.write(&startup(VERSION_3_0, parameters)).await;
         let messages = self.until_ready().await;
         self.note_key(&messages);
@@ -395,32 +395,32 @@ impl Client {
     }
 
     /// Remembers what a cancel request needs.
-    pub fn note_key(&mut self, messages: &[Message]) {
+    pub(super) fn note_key(&mut self, messages: &[Message]) {
         let key = messages.iter().find(|message| message.tag == 'K').unwrap();
         self.pid = i32::from_be_bytes(key.body[..4].try_into().unwrap());
         self.secret = i32::from_be_bytes(key.body[4..].try_into().unwrap());
     }
 
-    pub async fn write(&mut self, bytes: &[u8]) {
+    pub(super) async fn write(&mut self, bytes: &[u8]) {
         tokio::time::timeout(PATIENCE, self.stream.write_all(bytes)).await.expect("the server reads").unwrap();
     }
 
     /// Sends messages in one piece.
-    pub async fn send(&mut self, messages: &[Vec<u8>]) {
+    pub(super) async fn send(&mut self, messages: &[Vec<u8>]) {
         self.write(&messages.concat()).await;
     }
 
     /// Sends messages and reads to ReadyForQuery.
-    pub async fn ask(&mut self, messages: &[Vec<u8>]) -> Vec<Message> {
+    pub(super) async fn ask(&mut self, messages: &[Vec<u8>]) -> Vec<Message> {
         self.send(messages).await;
         self.until_ready().await
     }
 
-    pub async fn query(&mut self, sql: &str) -> Vec<Message> {
+    pub(super) async fn query(&mut self, sql: &str) -> Vec<Message> {
         self.ask(&[query(sql)]).await
     }
 
-    pub async fn until_ready(&mut self) -> Vec<Message> {
+    pub(super) async fn until_ready(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         loop {
             let message = self.read().await;
@@ -431,12 +431,12 @@ impl Client {
         }
     }
 
-    pub async fn read(&mut self) -> Message {
+    pub(super) async fn read(&mut self) -> Message {
         self.try_read().await.expect("the server answers")
     }
 
     /// The next message; `None` when the server closed the connection.
-    pub async fn try_read(&mut self) -> Option<Message> {
+    pub(super) async fn try_read(&mut self) -> Option<Message> {
         let read = async {
             let tag = self.stream.read_u8().await.ok()?;
             let length = usize::try_from(self.stream.read_u32().await.ok()?).unwrap();
@@ -448,7 +448,7 @@ impl Client {
     }
 
     /// Whether the server closes the connection without another word.
-    pub async fn is_closed(&mut self) -> bool {
+    pub(super) async fn is_closed(&mut self) -> bool {
         let mut byte = [0];
         let read = tokio::time::timeout(PATIENCE, self.stream.read(&mut byte)).await;
         matches!(read.expect("the server closes in time"), Ok(0) | Err(_))
@@ -456,18 +456,18 @@ impl Client {
 }
 
 /// A relation of `10^digits` rows. Each join has ten rows on its left, which is the side that is kept in memory.
-pub fn many_rows(digits: usize) -> String {
+pub(super) fn many_rows(digits: usize) -> String {
     let tables = (0..digits).map(|i| format!("(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)) t{i}(c{i})"));
     let joined = tables.reduce(|rows, table| format!("({table} CROSS JOIN {rows})")).unwrap();
     joined.strip_prefix('(').and_then(|rows| rows.strip_suffix(')')).unwrap().to_owned()
 }
 
 /// A query that never ends, and keeps nothing.
-pub fn endless_count() -> String {
+pub(super) fn endless_count() -> String {
     "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n".to_owned()
 }
 
 /// A query of ten thousand rows, 40 MB together: more than lies between a server and a client that does not read.
-pub fn large_result() -> String {
+pub(super) fn large_result() -> String {
     format!("SELECT c0, repeat('x', 4000) FROM {}", many_rows(4))
 }

@@ -13,51 +13,51 @@ use tempfile::TempDir;
 
 use crate::wire::harness::{Client, Message, PATIENCE, Server, VERSION_3_0, column, message, startup};
 
-pub const PASSWORD: &str = "a secret, no less";
+pub(super) const PASSWORD: &str = "a secret, no less";
 const SCRAM: &str = "SCRAM-SHA-256";
 
 /// A folder with a users file.
-pub struct Door {
+pub(super) struct Door {
     folder: TempDir,
 }
 
 impl Door {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
     /// With `ann`, who may write, and `ron`, who may not.
-    pub fn with_users() -> Self {
+    pub(super) fn with_users() -> Self {
         let door = Self::new();
         door.add("ann", Role::ReadWrite);
         door.add("ron", Role::ReadOnly);
         door
     }
 
-    pub fn file(&self) -> PathBuf {
+    pub(super) fn file(&self) -> PathBuf {
         self.folder.path().join("users.toml")
     }
 
-    pub fn add(&self, name: &str, role: Role) {
+    pub(super) fn add(&self, name: &str, role: Role) {
         let user = User { role, verifier: Some(Verifier::of_password(PASSWORD).unwrap()) };
         UsersFile::new(self.file()).change(|users| users.add(name, user)).unwrap();
     }
 
-    pub fn config(&self, method: Method) -> PgConfig {
+    pub(super) fn config(&self, method: Method) -> PgConfig {
         let auth = AuthConfig { method, trust_loopback: false, users: Some(self.file()) };
         PgConfig { auth, ..PgConfig::default() }
     }
 
-    pub async fn serve(&self, method: Method) -> Server {
+    pub(super) async fn serve(&self, method: Method) -> Server {
         serve(self.config(method)).await
     }
 }
 
-pub async fn serve(config: PgConfig) -> Server {
+pub(super) async fn serve(config: PgConfig) -> Server {
     Server::start_with(config, Arc::new(SystemClock)).await
 }
 
-pub fn sasl_initial(mechanism: &str, first: &[u8]) -> Vec<u8> {
+pub(super) fn sasl_initial(mechanism: &str, first: &[u8]) -> Vec<u8> {
     let length = u32::try_from(first.len()).unwrap().to_be_bytes();
     message(b'p', &[mechanism.as_bytes(), b"\0", &length, first].concat())
 }
@@ -69,7 +69,7 @@ fn sasl_data(message: &Message, code: u8) -> &[u8] {
 }
 
 /// Sends the startup packet and reads which mechanisms are offered.
-pub async fn begin(client: &mut Client, user: &str) -> Vec<String> {
+pub(super) async fn begin(client: &mut Client, user: &str) -> Vec<String> {
     client.write(&startup(VERSION_3_0, &[("user", user)])).await;
     let asked = client.read().await;
     let names = String::from_utf8(sasl_data(&asked, 10).to_vec()).unwrap();
@@ -77,7 +77,7 @@ pub async fn begin(client: &mut Client, user: &str) -> Vec<String> {
 }
 
 /// The exchange up to the server's verdict: its signature is checked, or the error returned with the server's challenge.
-pub async fn exchange(
+pub(super) async fn exchange(
     client: &mut Client,
     mechanism: &str,
     password: &str,
@@ -101,7 +101,7 @@ pub async fn exchange(
 }
 
 /// Logs in and reads to ReadyForQuery.
-pub async fn login(server: &Server, user: &str) -> Client {
+pub(super) async fn login(server: &Server, user: &str) -> Client {
     let mut client = server.socket().await;
     assert_eq!(begin(&mut client, user).await, [SCRAM]);
     let (_, error) = exchange(&mut client, SCRAM, PASSWORD, ChannelBinding::unsupported()).await;
@@ -315,7 +315,7 @@ async fn the_log_says_who_came_and_nothing_secret() {
 }
 
 /// Runs psql with a password: whether it succeeds, and what it prints.
-pub fn psql(connection: &str, password: &str, sql: &str) -> (bool, String) {
+pub(super) fn psql(connection: &str, password: &str, sql: &str) -> (bool, String) {
     let mut command = Command::new("psql");
     command.args(["-X", "-At", "-w", "-c", sql, connection]).env("PGPASSWORD", password);
     command.env("PGCONNECT_TIMEOUT", PATIENCE.as_secs().to_string()).stdin(Stdio::null());

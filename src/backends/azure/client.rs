@@ -53,11 +53,11 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub fn get(path: String) -> Self {
+    pub(super) fn get(path: String) -> Self {
         Self::new(Method::GET, path)
     }
 
-    pub fn new(method: Method, path: String) -> Self {
+    pub(super) fn new(method: Method, path: String) -> Self {
         Self {
             method,
             path,
@@ -70,7 +70,7 @@ impl Request {
     }
 
     /// Adds a query parameter, encoded here.
-    pub fn add_parameter(&mut self, name: &str, value: &str) {
+    pub(super) fn add_parameter(&mut self, name: &str, value: &str) {
         if !self.query.is_empty() {
             self.query.push('&');
         }
@@ -131,7 +131,7 @@ const GATEWAY_NAME: &str = "tablegate/";
 impl Client {
     /// # Errors
     /// [`StoreError::Unavailable`] when this machine's certificates cannot be used.
-    pub fn new(account: AzureAccount, options: &AzureOptions) -> Result<Self, StoreError> {
+    pub(super) fn new(account: AzureAccount, options: &AzureOptions) -> Result<Self, StoreError> {
         let idle = if account.is_emulated() { IDLE_TIMEOUT_OF_EMULATOR } else { IDLE_TIMEOUT };
         let http = http(options.request_timeout.unwrap_or(REQUEST_TIMEOUT), idle)?;
         let bearer = match account.credential() {
@@ -142,12 +142,12 @@ impl Client {
         Ok(Self { http, account, bearer, gate, retry: options.retry.clone(), answered_by: AtomicU8::new(NOBODY) })
     }
 
-    pub fn account(&self) -> &AzureAccount {
+    pub(super) fn account(&self) -> &AzureAccount {
         &self.account
     }
 
     /// By whose rules filters are evaluated; `None` while that is not known.
-    pub fn dialect(&self) -> Option<Dialect> {
+    pub(super) fn dialect(&self) -> Option<Dialect> {
         match self.answered_by.load(Ordering::Relaxed) {
             _ if !self.account.is_emulated() => Some(Dialect::Service),
             GATEWAY => Some(Dialect::Service),
@@ -156,7 +156,7 @@ impl Client {
         }
     }
 
-    pub fn backoff(&self) -> Backoff<'_> {
+    pub(super) fn backoff(&self) -> Backoff<'_> {
         Backoff::new(&self.retry)
     }
 
@@ -164,7 +164,7 @@ impl Client {
     ///
     /// # Errors
     /// When the tries are used up. What the service refuses is in the reply.
-    pub async fn read(&self, request: &Request, stats: Option<&ScanStats>) -> Result<Reply, StoreError> {
+    pub(super) async fn read(&self, request: &Request, stats: Option<&ScanStats>) -> Result<Reply, StoreError> {
         let mut backoff = self.backoff();
         loop {
             let sent = self.send(request, stats, &mut backoff).await;
@@ -185,7 +185,7 @@ impl Client {
     }
 
     /// Sends a request once, as one of these tries.
-    pub async fn send(&self, request: &Request, stats: Option<&ScanStats>, tries: &mut Backoff<'_>) -> Sent {
+    pub(super) async fn send(&self, request: &Request, stats: Option<&ScanStats>, tries: &mut Backoff<'_>) -> Sent {
         let token = match &self.bearer {
             None => None,
             Some(bearer) => match bearer.token().await {

@@ -38,7 +38,7 @@ impl<'a> RawEntity<'a> {
     ///
     /// # Errors
     /// When it is no entity.
-    pub fn read(&mut self, json: &mut Json<'a>) -> Result<(), StoreError> {
+    pub(super) fn read(&mut self, json: &mut Json<'a>) -> Result<(), StoreError> {
         self.properties.clear();
         self.etag = None;
         let mut keys = 0;
@@ -81,7 +81,7 @@ impl<'a> RawEntity<'a> {
 
     /// # Errors
     /// When a key is none.
-    pub fn key(&self) -> Result<EntityKey, StoreError> {
+    pub(super) fn key(&self) -> Result<EntityKey, StoreError> {
         EntityKey::parse(&self.partition, &self.row).map_err(|error| damaged(&error))
     }
 
@@ -89,7 +89,7 @@ impl<'a> RawEntity<'a> {
     ///
     /// # Errors
     /// When a value is not what its type says.
-    pub fn each_value(&self, mut show: impl FnMut(&str, EdmRef<'_>)) -> Result<(), StoreError> {
+    pub(super) fn each_value(&self, mut show: impl FnMut(&str, EdmRef<'_>)) -> Result<(), StoreError> {
         let mut scratch = Vec::new();
         for property in &self.properties {
             show(&property.name, property.value(self, &mut scratch)?);
@@ -105,7 +105,7 @@ impl<'a> RawEntity<'a> {
     ///
     /// # Errors
     /// When something in it is not what its type says.
-    pub fn to_stored(&self, header: Option<&str>) -> Result<StoredEntity, StoreError> {
+    pub(super) fn to_stored(&self, header: Option<&str>) -> Result<StoredEntity, StoreError> {
         let mut properties = Properties::new();
         let mut scratch = Vec::new();
         for property in &self.properties {
@@ -209,7 +209,7 @@ struct Member {
 }
 
 impl Decoder {
-    pub fn new(columns: std::sync::Arc<ScanColumns>) -> Self {
+    pub(super) fn new(columns: std::sync::Arc<ScanColumns>) -> Self {
         Self { columns, members: Vec::new(), met: ObservedSchema::default(), has_news: false, scratch: Vec::new() }
     }
 
@@ -217,7 +217,7 @@ impl Decoder {
     ///
     /// # Errors
     /// [`StoreError::Unfit`] for a value that its column cannot show; `Damaged` for one that is not what its type says.
-    pub fn push(&mut self, entity: &RawEntity<'_>, into: &mut EntityColumns) -> Result<(), StoreError> {
+    pub(super) fn push(&mut self, entity: &RawEntity<'_>, into: &mut EntityColumns) -> Result<(), StoreError> {
         let etag = entity.etag.map(RawString::text);
         let timestamp = entity.timestamp()?;
         let etag = etag.as_deref().map_or(RowETag::Of(timestamp), RowETag::Text);
@@ -240,7 +240,7 @@ impl Decoder {
     }
 
     /// The properties and types met since this was last asked, if any.
-    pub fn take_news(&mut self) -> Option<ObservedSchema> {
+    pub(super) fn take_news(&mut self) -> Option<ObservedSchema> {
         std::mem::take(&mut self.has_news).then(|| self.met.clone())
     }
 

@@ -36,7 +36,7 @@ pub(super) struct Query {
 
 impl Query {
     /// The whole `$filter`.
-    pub fn filter(&self) -> Option<String> {
+    pub(super) fn filter(&self) -> Option<String> {
         match (&self.keys, &self.values) {
             (Some(keys), Some(values)) => Some(format!("{keys} and {values}")),
             (Some(one), None) | (None, Some(one)) => Some(one.clone()),

@@ -48,7 +48,7 @@ pub(super) struct Pass<'a> {
 }
 
 impl Gate {
-    pub fn new(per_account: usize, per_partition: usize) -> Self {
+    pub(super) fn new(per_account: usize, per_partition: usize) -> Self {
         let (most, per_partition) = (per_account.max(1), per_partition.max(1));
         let partitions = (0..PARTITION_GATES).map(|_| Arc::new(Semaphore::new(per_partition))).collect();
         let state = Mutex::new(State { most, limit: most, debt: 0, answers: 0, halvings: 0 });
@@ -56,7 +56,7 @@ impl Gate {
     }
 
     /// Waits for its turn. The partition comes first, so that a busy one does not hold up the account.
-    pub async fn enter(&self, partition: Option<(&TableName, &str)>) -> Pass<'_> {
+    pub(super) async fn enter(&self, partition: Option<(&TableName, &str)>) -> Pass<'_> {
         let partition = match partition {
             Some(partition) => self.partition(partition).clone().acquire_owned().await.ok(),
             None => None,
@@ -75,7 +75,7 @@ impl Gate {
     }
 
     /// The service took a request.
-    pub fn answered(&self) {
+    pub(super) fn answered(&self) {
         let mut state = self.state();
         if state.limit == state.most {
             return;
@@ -93,12 +93,12 @@ impl Gate {
     }
 
     /// The service took a request, and let it wait for others: fewer wait less, down to a few.
-    pub fn answered_late(&self, pass: &Pass<'_>) {
+    pub(super) fn answered_late(&self, pass: &Pass<'_>) {
         if self.state().limit > FEW { self.overloaded(pass) } else { self.answered() }
     }
 
     /// What became of the request that this pass was for shows that the service has too many.
-    pub fn overloaded(&self, pass: &Pass<'_>) {
+    pub(super) fn overloaded(&self, pass: &Pass<'_>) {
         let mut state = self.state();
         if pass.halvings < state.halvings {
             return;

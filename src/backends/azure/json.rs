@@ -20,12 +20,12 @@ pub(super) struct RawString<'a> {
 }
 
 impl<'a> RawString<'a> {
-    pub fn text(self) -> Cow<'a, str> {
+    pub(super) fn text(self) -> Cow<'a, str> {
         if self.has_escapes { Cow::Owned(unescaped(self.inner)) } else { Cow::Borrowed(self.inner) }
     }
 
     /// The text where nothing in it is escaped, as in names.
-    pub fn plain(self) -> Option<&'a str> {
+    pub(super) fn plain(self) -> Option<&'a str> {
         (!self.has_escapes).then_some(self.inner)
     }
 }
@@ -47,16 +47,16 @@ pub(super) struct Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    pub fn new(text: &'a str, at: usize) -> Self {
+    pub(super) fn new(text: &'a str, at: usize) -> Self {
         Self { text, at }
     }
 
-    pub fn at(&self) -> usize {
+    pub(super) fn at(&self) -> usize {
         self.at
     }
 
     /// Steps over `byte` when it is next.
-    pub fn take(&mut self, byte: u8) -> bool {
+    pub(super) fn take(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);
         is_next
@@ -64,12 +64,12 @@ impl<'a> Json<'a> {
 
     /// # Errors
     /// When something else is next.
-    pub fn expect(&mut self, byte: u8) -> Result<(), JsonError> {
+    pub(super) fn expect(&mut self, byte: u8) -> Result<(), JsonError> {
         if self.take(byte) { Ok(()) } else { Err(JsonError(self.at)) }
     }
 
     /// The next byte that is no white space.
-    pub fn peek(&mut self) -> Option<u8> {
+    pub(super) fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while matches!(bytes.get(self.at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
             self.at += 1;
@@ -79,7 +79,7 @@ impl<'a> Json<'a> {
 
     /// # Errors
     /// When no string is next.
-    pub fn string(&mut self) -> Result<RawString<'a>, JsonError> {
+    pub(super) fn string(&mut self) -> Result<RawString<'a>, JsonError> {
         self.expect(b'"')?;
         let (start, bytes) = (self.at, self.text.as_bytes());
         let mut has_escapes = false;
@@ -101,7 +101,7 @@ impl<'a> Json<'a> {
 
     /// # Errors
     /// When an object, a list or no JSON is next.
-    pub fn value(&mut self) -> Result<RawValue<'a>, JsonError> {
+    pub(super) fn value(&mut self) -> Result<RawValue<'a>, JsonError> {
         match self.peek() {
             Some(b'"') => self.string().map(RawValue::String),
             Some(b't') => self.word("true", RawValue::Boolean(true)),
@@ -130,7 +130,7 @@ impl<'a> Json<'a> {
     ///
     /// # Errors
     /// When that is no JSON.
-    pub fn skip(&mut self) -> Result<(), JsonError> {
+    pub(super) fn skip(&mut self) -> Result<(), JsonError> {
         let mut depth = 0_usize;
         loop {
             match self.peek() {
@@ -161,7 +161,7 @@ impl<'a> Json<'a> {
     ///
     /// # Errors
     /// When there is no such list.
-    pub fn enter_list(&mut self, name: &str) -> Result<(), JsonError> {
+    pub(super) fn enter_list(&mut self, name: &str) -> Result<(), JsonError> {
         self.expect(b'{')?;
         while !self.take(b'}') {
             let is_it = self.string()?.plain() == Some(name);

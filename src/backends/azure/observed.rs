@@ -75,12 +75,12 @@ impl Known {
 
 impl Observed {
     /// Adds what a scan met in a table.
-    pub fn note(&self, table: &TableName, met: &ObservedSchema) {
+    pub(super) fn note(&self, table: &TableName, met: &ObservedSchema) {
         self.tables().entry(table.clone()).or_default().add(met.properties(), SightingSource::Scan);
     }
 
     /// Adds what is written to a table.
-    pub fn note_written<'a>(&self, table: &TableName, written: impl Iterator<Item = &'a Properties>) {
+    pub(super) fn note_written<'a>(&self, table: &TableName, written: impl Iterator<Item = &'a Properties>) {
         let mut tables = self.tables();
         let known = tables.entry(table.clone()).or_default();
         for properties in written {
@@ -93,47 +93,47 @@ impl Observed {
     }
 
     /// Whether these names are all that the table is known to have.
-    pub fn shows_all(&self, table: &TableName, names: &[&str]) -> bool {
+    pub(super) fn shows_all(&self, table: &TableName, names: &[&str]) -> bool {
         let tables = self.tables();
         let Some(known) = tables.get(table).filter(|known| known.sampled.is_some()) else { return false };
         known.schema.properties().iter().all(|property| names.contains(&property.name.as_str()))
     }
 
     /// The types a property was seen with, as far as anybody has looked.
-    pub fn types(&self, table: &TableName, property: &PropertyName) -> TypeSet {
+    pub(super) fn types(&self, table: &TableName, property: &PropertyName) -> TypeSet {
         let tables = self.tables();
         let known = tables.get(table).and_then(|known| known.schema.get(property.as_str()));
         known.map(|property| property.types).unwrap_or_default()
     }
 
     /// A new table has no properties.
-    pub fn created(&self, table: &TableName) {
+    pub(super) fn created(&self, table: &TableName) {
         self.tables().insert(table.clone(), Known { sampled: Some(Instant::now()), ..Known::default() });
     }
 
-    pub fn forget(&self, table: &TableName) {
+    pub(super) fn forget(&self, table: &TableName) {
         self.tables().remove(table);
     }
 
-    pub fn standing(&self, table: &TableName, age: Option<Duration>) -> Standing {
+    pub(super) fn standing(&self, table: &TableName, age: Option<Duration>) -> Standing {
         self.tables().get(table).map_or(Standing::Old, |known| known.standing(age, Instant::now()))
     }
 
     /// Everything known now, however old.
-    pub fn known(&self, table: &TableName) -> Arc<ObservedSchema> {
+    pub(super) fn known(&self, table: &TableName) -> Arc<ObservedSchema> {
         self.tables().get(table).map(|known| Arc::clone(&known.schema)).unwrap_or_default()
     }
 
-    pub fn sightings(&self, table: &TableName) -> Arc<Sightings> {
+    pub(super) fn sightings(&self, table: &TableName) -> Arc<Sightings> {
         self.tables().get(table).map(|known| Arc::clone(&known.sightings)).unwrap_or_default()
     }
 
     /// To be held while the table is sampled.
-    pub fn sampling(&self, table: &TableName) -> Arc<tokio::sync::Mutex<()>> {
+    pub(super) fn sampling(&self, table: &TableName) -> Arc<tokio::sync::Mutex<()>> {
         Arc::clone(&self.tables().entry(table.clone()).or_default().sampling)
     }
 
-    pub fn sampled(&self, table: &TableName, tally: &Tally) -> Arc<ObservedSchema> {
+    pub(super) fn sampled(&self, table: &TableName, tally: &Tally) -> Arc<ObservedSchema> {
         let mut tables = self.tables();
         let known = tables.entry(table.clone()).or_default();
         known.add(&tally.properties(), SightingSource::Sample);
@@ -142,7 +142,7 @@ impl Observed {
     }
 
     /// A whole table was read: what it no longer has is dropped, but for what was met since `before`.
-    pub fn analyzed(&self, table: &TableName, before: &ObservedSchema, tally: &Tally) {
+    pub(super) fn analyzed(&self, table: &TableName, before: &ObservedSchema, tally: &Tally) {
         let mut tables = self.tables();
         let known = tables.entry(table.clone()).or_default();
         let found = ObservedSchema::new(tally.properties());

@@ -47,7 +47,7 @@ struct Token {
 }
 
 impl Query {
-    pub fn of(step: Step) -> Self {
+    pub(super) fn of(step: Step) -> Self {
         match step {
             Step::Point(key) => {
                 let span = |text: &Arc<str>| Span::point(text.clone());
@@ -112,7 +112,7 @@ pub(super) struct Page {
 
 impl Page {
     /// Whether it is of one entity that was asked for by its key.
-    pub fn is_point(&self) -> bool {
+    pub(super) fn is_point(&self) -> bool {
         self.is_point
     }
 
@@ -120,7 +120,7 @@ impl Page {
     ///
     /// # Errors
     /// When it is not text.
-    pub fn json<'a>(&self, body: &'a Bytes) -> Result<Json<'a>, StoreError> {
+    pub(super) fn json<'a>(&self, body: &'a Bytes) -> Result<Json<'a>, StoreError> {
         let text = std::str::from_utf8(body).map_err(|error| damaged(&error))?;
         Ok(Json::new(text, self.at))
     }
@@ -129,7 +129,7 @@ impl Page {
     ///
     /// # Errors
     /// When the page is not what the protocol says.
-    pub fn next_entity<'a>(
+    pub(super) fn next_entity<'a>(
         &mut self,
         json: &mut Json<'a>,
         entity: &mut RawEntity<'a>,
@@ -158,7 +158,7 @@ impl Page {
 pub(super) struct PageTask(JoinHandle<Result<Page, StoreError>>);
 
 impl PageTask {
-    pub fn start(core: &Arc<Core>, shape: &Arc<Shape>, query: Query) -> Self {
+    pub(super) fn start(core: &Arc<Core>, shape: &Arc<Shape>, query: Query) -> Self {
         let (core, shape) = (Arc::clone(core), Arc::clone(shape));
         Self(tokio::spawn(async move { fetch(&core, &shape, query).await }))
     }

@@ -50,7 +50,7 @@ struct Expression {
 
 impl PropertyFilter {
     /// `types_of` tells which types a property was seen with, as far as anybody has looked.
-    pub fn new(predicate: &Predicate, dialect: Dialect, types_of: &dyn Fn(&PropertyName) -> TypeSet) -> Self {
+    pub(super) fn new(predicate: &Predicate, dialect: Dialect, types_of: &dyn Fn(&PropertyName) -> TypeSet) -> Self {
         let writer = Writer { dialect, types_of };
         let parts = match predicate {
             Predicate::All(parts) => parts.iter().filter_map(|part| writer.expression(part)).collect(),
@@ -60,7 +60,7 @@ impl PropertyFilter {
     }
 
     /// As much of it as has room beside so many comparisons.
-    pub fn beside(&self, comparisons: usize) -> Option<String> {
+    pub(super) fn beside(&self, comparisons: usize) -> Option<String> {
         let mut room = FILTER_COMPARISONS_MAX.saturating_sub(comparisons);
         let mut bytes = TEXT_MAX;
         let mut taken = Vec::new();

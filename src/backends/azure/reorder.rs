@@ -43,7 +43,7 @@ impl Reorder {
     ///
     /// # Errors
     /// When a run is too large to be sorted.
-    pub fn takes(&mut self, entity: &RawEntity<'_>, json: impl FnOnce() -> Bytes) -> Result<bool, StoreError> {
+    pub(super) fn takes(&mut self, entity: &RawEntity<'_>, json: impl FnOnce() -> Bytes) -> Result<bool, StoreError> {
         let place = place(&entity.partition, &entity.row);
         if place != self.common {
             self.end_run();
@@ -67,7 +67,7 @@ impl Reorder {
     }
 
     /// What is gathered is a whole run.
-    pub fn end_run(&mut self) {
+    pub(super) fn end_run(&mut self) {
         self.run.sort_by(|a, b| a.key.cmp(&b.key));
         self.sorted.extend(self.run.drain(..).map(|kept| kept.entity));
         self.run_bytes = 0;
@@ -75,7 +75,7 @@ impl Reorder {
     }
 
     /// The next entity of those that were put into order.
-    pub fn next(&mut self) -> Option<Bytes> {
+    pub(super) fn next(&mut self) -> Option<Bytes> {
         self.sorted.pop_front()
     }
 }

@@ -17,11 +17,11 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    pub fn is_success(&self) -> bool {
+    pub(super) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
@@ -29,7 +29,7 @@ impl Reply {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] when it is none.
-    pub fn text(&self) -> Result<&str, StoreError> {
+    pub(super) fn text(&self) -> Result<&str, StoreError> {
         std::str::from_utf8(&self.body).map_err(|error| damaged(&error))
     }
 }
@@ -69,7 +69,7 @@ struct Message {
 }
 
 impl Refusal {
-    pub fn of(reply: &Reply) -> Self {
+    pub(super) fn of(reply: &Reply) -> Self {
         let mut refusal = Self::of_body(reply.status, &reply.body);
         if refusal.code.is_empty() {
             refusal.code = reply.header("x-ms-error-code").unwrap_or_default().to_owned();
@@ -77,7 +77,7 @@ impl Refusal {
         refusal
     }
 
-    pub fn of_body(status: u16, body: &[u8]) -> Self {
+    pub(super) fn of_body(status: u16, body: &[u8]) -> Self {
         let (code, message) = match serde_json::from_slice::<Body>(body) {
             Ok(Body { error }) => (error.code, error.message.value),
             Err(_) => of_xml(body),
@@ -88,12 +88,12 @@ impl Refusal {
     }
 
     /// Which operation of a batch it is about: the number before the first colon of the message.
-    pub fn index(&self) -> Option<usize> {
+    pub(super) fn index(&self) -> Option<usize> {
         self.message.split_once(':')?.0.parse().ok()
     }
 
     /// The rule of an operation that it broke, as far as that is one of the contract.
-    pub fn rejection(&self) -> Option<Rejection> {
+    pub(super) fn rejection(&self) -> Option<Rejection> {
         match (self.status, self.code.as_str()) {
             (_, "EntityAlreadyExists") => Some(Rejection::EntityExists),
             (_, "ResourceNotFound" | "EntityNotFound") => Some(Rejection::EntityMissing),
@@ -103,24 +103,24 @@ impl Refusal {
     }
 
     /// Whether the entity, merged, is beyond a limit.
-    pub fn is_beyond_limits(&self) -> bool {
+    pub(super) fn is_beyond_limits(&self) -> bool {
         matches!(self.code.as_str(), "TooManyProperties" | "EntityTooLarge")
     }
 
-    pub fn is_table_missing(&self) -> bool {
+    pub(super) fn is_table_missing(&self) -> bool {
         // While a table is being deleted nothing in it can be had any more.
         matches!(self.code.as_str(), "TableNotFound" | "TableBeingDeleted")
     }
 
     /// The error of a request about this table.
-    pub fn into_error(self, table: &TableName) -> StoreError {
+    pub(super) fn into_error(self, table: &TableName) -> StoreError {
         if self.is_table_missing() {
             return StoreError::TableMissing(table.clone());
         }
         self.into_general_error()
     }
 
-    pub fn into_general_error(self) -> StoreError {
+    pub(super) fn into_general_error(self) -> StoreError {
         StoreError::Refused(self.to_string())
     }
 }

@@ -38,17 +38,17 @@ pub(super) struct Backoff<'a> {
 }
 
 impl<'a> Backoff<'a> {
-    pub fn new(policy: &'a RetryPolicy) -> Self {
+    pub(super) fn new(policy: &'a RetryPolicy) -> Self {
         Self { policy, waited: 0, losses: 0, spent: Duration::ZERO, at_once: true }
     }
 
     /// Counts what a try took.
-    pub fn tried(&mut self, took: Duration) {
+    pub(super) fn tried(&mut self, took: Duration) {
         self.spent += took;
     }
 
     /// Waits before the next try, at least as long as the service asks for. False when there is to be none.
-    pub async fn wait(&mut self, retry_after: Option<Duration>) -> bool {
+    pub(super) async fn wait(&mut self, retry_after: Option<Duration>) -> bool {
         let Some(delay) = self.policy.delays.get(self.waited) else { return false };
         self.waited += 1;
         let delay = jittered(*delay).max(retry_after.unwrap_or_default());
@@ -62,7 +62,7 @@ impl<'a> Backoff<'a> {
 
     /// The same after nothing was heard of a try. That a connection was lost says nothing about the request, and where one
     /// is lost many are: the last wait serves some more times then.
-    pub async fn wait_unanswered(&mut self, why: Unanswered) -> bool {
+    pub(super) async fn wait_unanswered(&mut self, why: Unanswered) -> bool {
         let has_waited_all = self.waited > 0 && self.waited == self.policy.delays.len();
         if why == Unanswered::Lost && has_waited_all && self.losses < LOSSES_MORE {
             self.losses += 1;
@@ -73,7 +73,7 @@ impl<'a> Backoff<'a> {
 
     /// The same after no connection was had: the first time there is nothing to wait for, the connection may simply have
     /// been closed for being idle.
-    pub async fn wait_to_connect(&mut self) -> bool {
+    pub(super) async fn wait_to_connect(&mut self) -> bool {
         if std::mem::take(&mut self.at_once) { true } else { self.wait(None).await }
     }
 }

@@ -44,27 +44,27 @@ struct Property {
 }
 
 impl Tally {
-    pub fn entities(&self) -> u64 {
+    pub(super) fn entities(&self) -> u64 {
         self.entities
     }
 
-    pub fn entities_with(&self, name: &str, edm_type: EdmType) -> u64 {
+    pub(super) fn entities_with(&self, name: &str, edm_type: EdmType) -> u64 {
         let property = self.places.get(name).and_then(|place| self.properties.get(*place));
         property.and_then(|property| property.entities.get(usize::from(edm_type.code()))).copied().unwrap_or_default()
     }
 
     /// A name that SQL could not use is not a column either.
-    pub fn properties(&self) -> Vec<ObservedProperty> {
+    pub(super) fn properties(&self) -> Vec<ObservedProperty> {
         let named = |property: &Property| Some((PropertyName::parse(&property.name).ok()?, property.types));
         self.properties.iter().filter_map(named).map(|(name, types)| ObservedProperty { name, types }).collect()
     }
 
-    pub fn count_entity(&mut self) {
+    pub(super) fn count_entity(&mut self) {
         self.entities += 1;
     }
 
     /// Counts a property of the entity.
-    pub fn count(&mut self, name: &str, value: EdmRef<'_>) {
+    pub(super) fn count(&mut self, name: &str, value: EdmRef<'_>) {
         let place = self.places.get(name).copied().unwrap_or_else(|| {
             self.places.insert(name.to_owned(), self.properties.len());
             let entities = [0; EdmType::ALL.len()];

@@ -38,12 +38,12 @@ pub(super) struct Bearer {
 }
 
 impl Bearer {
-    pub fn new(source: Arc<dyn TokenSource>, scope: &'static str) -> Self {
+    pub(super) fn new(source: Arc<dyn TokenSource>, scope: &'static str) -> Self {
         Self { source, scope, held: Mutex::default() }
     }
 
     /// A token that serves for a while. One request fetches it, the others wait for it.
-    pub async fn token(&self) -> Result<Secret, String> {
+    pub(super) async fn token(&self) -> Result<Secret, String> {
         let mut held = self.held.lock().await;
         let now = Utc::now();
         if let Some(token) = held.as_ref().filter(|token| now + RENEWED_BEFORE < token.ends) {
@@ -57,7 +57,7 @@ impl Bearer {
     }
 
     /// The service does not take this one, whatever it says of its end.
-    pub async fn forget(&self, refused: &Secret) {
+    pub(super) async fn forget(&self, refused: &Secret) {
         self.held.lock().await.take_if(|token| token.secret == *refused);
     }
 }

@@ -12,7 +12,7 @@ use crate::cli::settings::{CONFIG_VARIABLE, DEFINITIONS, Definition, Reason, VAR
 
 /// Why the configuration cannot be used.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub enum ConfigError {
+pub(crate) enum ConfigError {
     #[error("cannot read the configuration file {}: {reason}", file.display())]
     Unreadable { file: PathBuf, reason: String },
     #[error("{}: {reason}", file.display())]
@@ -60,7 +60,7 @@ pub enum ConfigError {
 
 /// Where a value was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub(crate) enum Origin {
     Option(String),
     Variable(String),
     File(PathBuf, &'static str),

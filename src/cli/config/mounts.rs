@@ -32,7 +32,7 @@ const KEYS: [&str; 10] = [
 
 /// An account that is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MountConfig {
+pub(crate) struct MountConfig {
     pub name: MountName,
     pub account: AccountConfig,
     pub usage: AccountUse,
@@ -45,7 +45,7 @@ pub(super) struct MountLayer(BTreeMap<String, Layer>);
 impl MountLayer {
     /// # Errors
     /// When a name is given twice, or a secret stands in an option.
-    pub fn of_options(options: &[String]) -> Result<Self, ConfigError> {
+    pub(super) fn of_options(options: &[String]) -> Result<Self, ConfigError> {
         let mut mounts = Self::default();
         for option in options {
             let at = || Origin::Option(OPTION.to_owned());
@@ -63,7 +63,7 @@ impl MountLayer {
     ///
     /// # Errors
     /// When a name is given twice.
-    pub fn add_variable(&mut self, variable: &str, text: &str) -> Result<bool, ConfigError> {
+    pub(super) fn add_variable(&mut self, variable: &str, text: &str) -> Result<bool, ConfigError> {
         let name = variable.strip_prefix(VARIABLE_PREFIX).and_then(|rest| rest.strip_prefix("MOUNT_"));
         let Some(name) = name else { return Ok(false) };
         self.add_connection_string(name.to_ascii_lowercase(), text, Origin::Variable(variable.to_owned()))?;
@@ -74,7 +74,7 @@ impl MountLayer {
     ///
     /// # Errors
     /// When one is no table, or has a key that mounts do not have.
-    pub fn add_tables(&mut self, file: &Path, value: toml::Value) -> Result<(), ConfigError> {
+    pub(super) fn add_tables(&mut self, file: &Path, value: toml::Value) -> Result<(), ConfigError> {
         let toml::Value::Table(mounts) = value else { return Err(no_table(file, "mount")) };
         for (name, value) in mounts {
             let toml::Value::Table(table) = value else { return Err(no_table(file, &format!("mount.{name}"))) };
@@ -105,7 +105,7 @@ impl MountLayer {
     ///
     /// # Errors
     /// When the same source says something else of that.
-    pub fn move_public_to(&mut self, main: &mut Layer) -> Result<(), ConfigError> {
+    pub(super) fn move_public_to(&mut self, main: &mut Layer) -> Result<(), ConfigError> {
         for (key, (text, at)) in self.0.remove(PUBLIC).into_iter().flatten() {
             if main.insert(key, (text, at.clone())).is_some() {
                 return Err(ConfigError::SecondMount { at, name: PUBLIC.to_owned() });

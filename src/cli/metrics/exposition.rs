@@ -26,7 +26,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub fn new(monitored: Monitored) -> Self {
+    pub(super) fn new(monitored: Monitored) -> Self {
         let Monitored { engine, counters, rest, max_connections, started, draining: _ } = monitored;
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Server { engine, counters, rest, max_connections, started }));
@@ -37,7 +37,7 @@ impl Source {
     ///
     /// # Errors
     /// None are expected: the text is written to memory.
-    pub fn exposition(&self) -> Result<String, fmt::Error> {
+    pub(super) fn exposition(&self) -> Result<String, fmt::Error> {
         let mut text = String::with_capacity(32 << 10);
         encode(&mut text, &self.registry)?;
         Ok(text)
@@ -211,29 +211,29 @@ fn write_store(out: &mut Writer<'_>, figures: StoreFigures) -> fmt::Result {
 pub(super) struct Writer<'a>(DescriptorEncoder<'a>);
 
 impl Writer<'_> {
-    pub fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+    pub(super) fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
     }
 
-    pub fn bytes(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+    pub(super) fn bytes(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         self.0.encode_descriptor(name, help, Some(&Unit::Bytes), MetricType::Gauge)?.encode_gauge(&value)
     }
 
-    pub fn seconds(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+    pub(super) fn seconds(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
         self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Gauge)?.encode_gauge(&value)
     }
 
-    pub fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+    pub(super) fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, _, f64>(&value, None)
     }
 
-    pub fn bytes_total(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+    pub(super) fn bytes_total(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Bytes), MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, _, f64>(&value, None)
     }
 
-    pub fn seconds_total(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+    pub(super) fn seconds_total(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, _, f64>(&value, None)
     }

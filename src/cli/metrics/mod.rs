@@ -38,7 +38,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What is asked about.
-pub struct Monitored {
+pub(super) struct Monitored {
     pub engine: Arc<Engine>,
     pub counters: Arc<Counters>,
     /// Of the door for the Azure SDKs, where it is open.
@@ -50,7 +50,7 @@ pub struct Monitored {
 }
 
 /// Answers until `stop`: longer than the server takes clients, so that its end can be watched.
-pub async fn serve(listener: TcpListener, monitored: Monitored, stop: CancellationToken) {
+pub(super) async fn serve(listener: TcpListener, monitored: Monitored, stop: CancellationToken) {
     let endpoint = Arc::new(Endpoint { draining: monitored.draining.clone(), source: Source::new(monitored) });
     let mut connections = JoinSet::new();
     loop {

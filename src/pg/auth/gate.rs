@@ -43,7 +43,7 @@ enum Demand {
 }
 
 impl Gate {
-    pub fn new(config: &AuthConfig, tls: Option<Tls>, require_tls: bool) -> Self {
+    pub(crate) fn new(config: &AuthConfig, tls: Option<Tls>, require_tls: bool) -> Self {
         Self {
             method: config.method,
             trust_loopback: config.trust_loopback,
@@ -55,7 +55,7 @@ impl Gate {
         }
     }
 
-    pub fn tls(&self) -> Option<&Tls> {
+    pub(crate) fn tls(&self) -> Option<&Tls> {
         self.tls.as_ref()
     }
 
@@ -63,7 +63,12 @@ impl Gate {
     ///
     /// # Errors
     /// 28000 for a connection of the wrong kind, 28P01 for a wrong password or name, 08P01 for nonsense.
-    pub async fn admit(&self, stream: &mut Stream, peer: SocketAddr, options: &SessionOptions) -> Result<Role, Halt> {
+    pub(crate) async fn admit(
+        &self,
+        stream: &mut Stream,
+        peer: SocketAddr,
+        options: &SessionOptions,
+    ) -> Result<Role, Halt> {
         if self.require_tls && stream.encryption().is_none() {
             return Err(Halt::Fatal(no_entry(peer, options, stream)));
         }

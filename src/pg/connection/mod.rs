@@ -60,7 +60,7 @@ enum Next {
 }
 
 impl Connection {
-    pub fn new(
+    pub(crate) fn new(
         session: Session,
         reader: FrameReader,
         outbox: Outbox,
@@ -80,7 +80,7 @@ impl Connection {
     }
 
     /// Greets the client, which was authenticated, and serves it to the end.
-    pub async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         let end = match self.ready().await {
             Ok(()) => self.serve().await,
             Err(halt) => halt,
@@ -245,7 +245,7 @@ impl Connection {
     }
 
     /// Sends what is collected. What it tells has happened, so only the end of the connection interrupts it.
-    pub async fn flush(&mut self) -> Result<(), Halt> {
+    pub(crate) async fn flush(&mut self) -> Result<(), Halt> {
         let mut sent = pin!(self.outbox.flush());
         if !self.interrupts.is_killed()
             && let Poll::Ready(sent) = poll!(sent.as_mut())
@@ -260,18 +260,18 @@ impl Connection {
     }
 
     /// The time of a statement begins, unless it has begun.
-    pub fn arm_timeout(&mut self) {
+    pub(crate) fn arm_timeout(&mut self) {
         self.interrupts.arm(self.session.statement_timeout());
     }
 
-    pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> Result<Prepared, Halt> {
+    pub(crate) async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> Result<Prepared, Halt> {
         let work = Box::pin(self.session.prepare(statement, declared));
         let prepared = self.interrupts.guard(&mut self.reader, work).await??;
         rows::check_width(prepared.columns.as_deref())?;
         Ok(prepared)
     }
 
-    pub async fn execute(
+    pub(crate) async fn execute(
         &mut self,
         prepared: &Prepared,
         parameters: Vec<tablegate_types::ScalarValue>,
@@ -282,7 +282,7 @@ impl Connection {
     }
 
     /// As [`Connection::execute`], of a statement that reads one row by its key; `None` for any other one.
-    pub async fn execute_single(
+    pub(crate) async fn execute_single(
         &mut self,
         prepared: &Prepared,
         parameters: &[tablegate_types::ScalarValue],
@@ -293,7 +293,7 @@ impl Connection {
     }
 
     /// Sends the row, if there is one; gives the tag.
-    pub fn send_single(&mut self, single: &Single, formats: &[Format]) -> Result<CommandTag, Halt> {
+    pub(crate) fn send_single(&mut self, single: &Single, formats: &[Format]) -> Result<CommandTag, Halt> {
         let style = self.session.output_style();
         let rows = u64::from(single.row.is_some());
         if let Some(row) = &single.row {
@@ -302,7 +302,7 @@ impl Connection {
         Ok(single.tag.complete(rows))
     }
 
-    pub async fn open_portal(
+    pub(crate) async fn open_portal(
         &mut self,
         name: &str,
         prepared: &Prepared,
@@ -312,18 +312,18 @@ impl Connection {
         Ok(self.interrupts.guard(&mut self.reader, work).await??)
     }
 
-    pub async fn finish_implicit(&mut self) -> Result<(), Halt> {
+    pub(crate) async fn finish_implicit(&mut self) -> Result<(), Halt> {
         let work = self.session.finish_implicit();
         Ok(self.interrupts.guard(&mut self.reader, work).await??)
     }
 
     /// What sending rows needs.
-    pub fn sending(&mut self) -> Sending<'_> {
+    pub(crate) fn sending(&mut self) -> Sending<'_> {
         Sending { reader: &mut self.reader, outbox: &mut self.outbox, interrupts: &self.interrupts }
     }
 
     /// CommandComplete, after what the statement wants to be said before it.
-    pub fn complete(&mut self, tag: CommandTag) {
+    pub(crate) fn complete(&mut self, tag: CommandTag) {
         if tag == CommandTag::Plain("DISCARD ALL") {
             // Poolers hand the session to another client, which is to find none of these names taken.
             self.portals.clear();

@@ -86,7 +86,7 @@ pub enum KeyNumber {
 }
 
 /// The two keys of an account.
-pub type AccountKeys = [AccountKey; 2];
+pub(crate) type AccountKeys = [AccountKey; 2];
 
 /// All accounts, by their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -74,7 +74,7 @@ pub(crate) enum Need<'a> {
 impl Access {
     /// # Errors
     /// When the client may not.
-    pub fn check(&self, need: Need<'_>) -> RestResult<()> {
+    pub(crate) fn check(&self, need: Need<'_>) -> RestResult<()> {
         let Grant { scope, permissions } = match self {
             Access::Owner => return Ok(()),
             Access::Token(role) => return of_role(*role, need),
@@ -101,7 +101,7 @@ impl Access {
     }
 
     /// The keys that queries may see.
-    pub fn keys(&self) -> KeySet {
+    pub(crate) fn keys(&self) -> KeySet {
         match self {
             Access::Sas(Grant { scope: Scope::Table { keys, .. }, .. }) => keys.set(),
             Access::Owner | Access::Token(_) | Access::Sas(_) => KeySet::All,

@@ -19,7 +19,7 @@ pub(crate) enum Metadata {
 
 impl Metadata {
     /// What the answer's content type says.
-    pub fn content_type(self) -> &'static str {
+    pub(crate) fn content_type(self) -> &'static str {
         match self {
             Metadata::None => "application/json;odata=nometadata;streaming=true;charset=utf-8",
             Metadata::Minimal => "application/json;odata=minimalmetadata;streaming=true;charset=utf-8",
@@ -33,7 +33,7 @@ impl Metadata {
 pub(crate) struct Selection(Option<Vec<String>>);
 
 impl Selection {
-    pub fn parse(text: Option<&str>) -> Self {
+    pub(crate) fn parse(text: Option<&str>) -> Self {
         let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Self(None) };
         let mut names: Vec<String> = Vec::new();
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -44,12 +44,12 @@ impl Selection {
         if names.iter().any(|name| name == "*") { Self(None) } else { Self(Some(names)) }
     }
 
-    pub fn names(&self) -> Option<&[String]> {
+    pub(crate) fn names(&self) -> Option<&[String]> {
         self.0.as_deref()
     }
 
     /// As `odata.metadata` tells it.
-    pub fn suffix(&self) -> String {
+    pub(crate) fn suffix(&self) -> String {
         self.names().map_or_else(String::new, |names| format!("&$select={}", names.join(",")))
     }
 }
@@ -69,7 +69,12 @@ impl EntityWriter<'_> {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] for an entity that cannot be read.
-    pub fn write(&self, out: &mut Vec<u8>, entity: &EntityView<'_>, context: Option<&str>) -> Result<(), StoreError> {
+    pub(crate) fn write(
+        &self,
+        out: &mut Vec<u8>,
+        entity: &EntityView<'_>,
+        context: Option<&str>,
+    ) -> Result<(), StoreError> {
         out.push(b'{');
         let start = out.len();
         if self.metadata != Metadata::None {

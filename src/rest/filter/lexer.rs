@@ -30,13 +30,13 @@ pub(super) struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    pub fn new(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
     /// # Errors
     /// For what is no token.
-    pub fn next(&mut self) -> RestResult<Token<'a>> {
+    pub(super) fn next(&mut self) -> RestResult<Token<'a>> {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
         let rest = self.rest();
@@ -60,12 +60,12 @@ impl<'a> Lexer<'a> {
     }
 
     /// The error for a token that ends after so many further bytes.
-    pub fn error_behind(&self, bytes: usize) -> Refusal {
+    pub(super) fn error_behind(&self, bytes: usize) -> Refusal {
         self.error_at(self.characters(self.at + bytes))
     }
 
     /// The error at so many characters of the text.
-    pub fn error_at(&self, position: usize) -> Refusal {
+    pub(super) fn error_at(&self, position: usize) -> Refusal {
         Refusal::Syntax { position, text: shortened(self.text) }
     }
 

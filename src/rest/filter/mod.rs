@@ -21,7 +21,7 @@ mod parser;
 mod tests;
 
 use tablegate_store::model::EdmValue;
-pub use tablegate_store::table::predicate::CompareOp;
+pub(crate) use tablegate_store::table::predicate::CompareOp;
 
 pub(crate) use self::eval::Values;
 pub(crate) use self::keys::ranges;
@@ -30,7 +30,7 @@ use crate::error::RestResult;
 
 /// What is asked of entities.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Filter {
+pub(crate) enum Filter {
     All(Vec<Filter>),
     Any(Vec<Filter>),
     Not(Box<Filter>),
@@ -41,7 +41,7 @@ pub enum Filter {
 
 /// A property and a constant.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     pub property: Property,
     pub op: CompareOp,
     pub constant: EdmValue,
@@ -49,7 +49,7 @@ pub struct Comparison {
 
 /// What is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Property {
+pub(crate) enum Property {
     PartitionKey,
     RowKey,
     Timestamp,
@@ -61,13 +61,13 @@ impl Filter {
     ///
     /// # Errors
     /// Says where the text is none, or what the service does not take.
-    pub fn parse(text: &str) -> RestResult<Option<Self>> {
+    pub(crate) fn parse(text: &str) -> RestResult<Option<Self>> {
         if text.trim().is_empty() { Ok(None) } else { parser::parse(text).map(Some) }
     }
 }
 
 impl Property {
-    pub fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         match name {
             "PartitionKey" => Property::PartitionKey,
             "RowKey" => Property::RowKey,

@@ -21,7 +21,7 @@ pub(super) struct Making {
 }
 
 impl Making {
-    pub fn of(pool: &Arc<dyn MemoryPool>) -> Self {
+    pub(super) fn of(pool: &Arc<dyn MemoryPool>) -> Self {
         Self { pool: Arc::clone(pool), held: OnceCell::new() }
     }
 }

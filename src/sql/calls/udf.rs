@@ -52,7 +52,7 @@ pub(crate) fn choose(name: &str, given: &[SqlType]) -> SqlResult<Choice> {
 
 impl Choice {
     /// What the function asks of each argument.
-    pub fn asked(&self) -> &[Asked] {
+    pub(crate) fn asked(&self) -> &[Asked] {
         &self.resolved.asked
     }
 
@@ -60,7 +60,7 @@ impl Choice {
     ///
     /// # Errors
     /// The errors of the function for constant arguments.
-    pub fn result(&self, arguments: Vec<Known>) -> SqlResult<(SqlType, DataType)> {
+    pub(crate) fn result(&self, arguments: Vec<Known>) -> SqlResult<(SqlType, DataType)> {
         let returns = self.returns(&arguments)?;
         Ok((shown(&returns, &arguments), returns.arrow()))
     }
@@ -69,7 +69,7 @@ impl Choice {
     ///
     /// # Errors
     /// As [`Choice::result`].
-    pub fn function(self, arguments: Vec<Known>) -> SqlResult<ScalarUDF> {
+    pub(crate) fn function(self, arguments: Vec<Known>) -> SqlResult<ScalarUDF> {
         let returns = self.returns(&arguments)?;
         let overload = self.resolved.overload;
         let volatility = match overload.volatility {

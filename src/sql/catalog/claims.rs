@@ -30,7 +30,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    pub fn name(&self) -> &PlacedName {
+    pub(crate) fn name(&self) -> &PlacedName {
         &self.name
     }
 }
@@ -40,7 +40,7 @@ impl Claims {
     ///
     /// # Errors
     /// 55P03 when another transaction does not let go of it.
-    pub async fn take(&self, name: &PlacedName) -> SqlResult<Claim> {
+    pub(super) async fn take(&self, name: &PlacedName) -> SqlResult<Claim> {
         let lock = self.lock_of(name);
         match tokio::time::timeout(PATIENCE, lock.lock_owned()).await {
             Ok(held) => Ok(Claim { name: name.clone(), _held: held }),

@@ -46,7 +46,7 @@ impl SharedComments {
 }
 
 /// Puts a comment in its place, or takes it away.
-pub fn set_comment(comments: &mut BTreeMap<String, String>, name: &str, text: Option<String>) {
+pub(crate) fn set_comment(comments: &mut BTreeMap<String, String>, name: &str, text: Option<String>) {
     match text {
         Some(text) => comments.insert(name.to_owned(), text),
         None => comments.remove(name),

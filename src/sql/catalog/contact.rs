@@ -33,14 +33,14 @@ enum First {
 
 impl Contact {
     /// What is mounted is to be reached first; the store that the server is for was, or there is no server.
-    pub fn new(place: Place) -> Self {
+    pub(super) fn new(place: Place) -> Self {
         let first = if place.is_mount() { First::Untried } else { First::Reached };
         Self { place, first: watch::Sender::new(first), is_silent: AtomicBool::new(false) }
     }
 
     /// # Errors
     /// 58030 while the store was not reached yet.
-    pub fn check(&self) -> SqlResult<()> {
+    pub(super) fn check(&self) -> SqlResult<()> {
         let reason = match &*self.first.borrow() {
             First::Reached => return Ok(()),
             First::Untried => "It has not answered since the server started.".to_owned(),
@@ -56,30 +56,30 @@ impl Contact {
     ///
     /// # Errors
     /// As of [`Contact::check`].
-    pub async fn wait(&self) -> SqlResult<()> {
+    pub(super) async fn wait(&self) -> SqlResult<()> {
         let mut first = self.first.subscribe();
         // The sender is in this struct, so nothing but the end of the patience can go wrong.
         let _ = tokio::time::timeout(FIRST_TRY, first.wait_for(|first| !matches!(first, First::Untried))).await;
         self.check()
     }
 
-    pub fn was_reached(&self) {
+    pub(super) fn was_reached(&self) {
         self.answered();
         self.first.send_replace(First::Reached);
     }
 
-    pub fn was_away(&self, reason: Box<SqlError>) {
+    pub(super) fn was_away(&self, reason: Box<SqlError>) {
         self.first.send_replace(First::Away(Arc::from(reason)));
     }
 
     /// It answers, whatever it was before.
-    pub fn answered(&self) {
+    pub(super) fn answered(&self) {
         self.is_silent.store(false, Ordering::Relaxed);
     }
 
     /// What the store answers, for a statement that can do without: `None` where it is away or too slow. One that was too
     /// slow is not waited for again until it has answered.
-    pub async fn news<T>(&self, answer: impl Future<Output = SqlResult<T>>) -> Option<T> {
+    pub(super) async fn news<T>(&self, answer: impl Future<Output = SqlResult<T>>) -> Option<T> {
         if self.is_silent.load(Ordering::Relaxed) {
             return None;
         }

@@ -26,7 +26,7 @@ impl Entries {
     ///
     /// # Errors
     /// When the store cannot be read, or changes faster than it can be.
-    pub async fn renew(&mut self, reader: &dyn TableReader, table: &TableName) -> SqlResult<bool> {
+    pub(super) async fn renew(&mut self, reader: &dyn TableReader, table: &TableName) -> SqlResult<bool> {
         for _ in 0..READS {
             let began = Instant::now();
             if let Some(now) = self.read(reader, table).await? {
@@ -63,12 +63,12 @@ impl Entries {
     }
 
     /// When the last reading began.
-    pub fn read_at(&self) -> Option<Instant> {
+    pub(super) fn read_at(&self) -> Option<Instant> {
         self.read_at
     }
 
     /// The entries of one kind.
-    pub fn of<'a>(&'a self, partition: &'a str) -> impl Iterator<Item = &'a StoredEntity> {
+    pub(super) fn of<'a>(&'a self, partition: &'a str) -> impl Iterator<Item = &'a StoredEntity> {
         self.known.values().filter(move |entry| entry.entity.key.partition.as_str() == partition)
     }
 }

@@ -8,7 +8,7 @@ use tablegate_store::model::{EdmRef, EdmValue, Entity, EntityKey, Properties, Pr
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 /// The stored table that holds the entries. Not shown among the tables.
-pub const CATALOG_TABLE: &str = own_tables::SCHEMA;
+pub(crate) const CATALOG_TABLE: &str = own_tables::SCHEMA;
 /// The version that is written.
 ///
 /// 1: tables with their columns and key. 2: also defaults, identities, constraints, and sequences. 3: also comments, and

@@ -116,7 +116,7 @@ pub(super) fn is_found_oid(oid: u32) -> bool {
 
 /// The legal table name that stands for a SQL name: `order_items` becomes `orderItems`. What is left over is padded
 /// or cut to the service's lengths.
-pub fn derived_table_name(sql_name: &str) -> String {
+pub(crate) fn derived_table_name(sql_name: &str) -> String {
     let mut name = String::new();
     let mut raise_next = false;
     for c in sql_name.chars() {

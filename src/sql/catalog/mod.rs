@@ -62,29 +62,31 @@ use self::state::{DeclaredTables, State};
 use self::view::ObservedRelations;
 use crate::mount::MountName;
 use crate::place::{Place, PlacedName, Readers, StoredTable, Stores};
-pub use access::Access;
-pub use comments::{SharedComments, set_comment};
+pub(crate) use access::Access;
+pub(crate) use comments::{SharedComments, set_comment};
 pub(super) use commit::StagedCommitError;
-pub use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition, OnCommit};
-pub use entry::CATALOG_TABLE;
-pub use found::derived_table_name;
+pub(crate) use declaration::{
+    Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition, OnCommit,
+};
+pub(crate) use entry::CATALOG_TABLE;
+pub(crate) use found::derived_table_name;
 pub(crate) use found::why_another_name;
-pub use oids::schema_oid;
+pub(crate) use oids::schema_oid;
 pub(crate) use oids::{DATABASE, PUBLIC};
-pub use sequence::{Sequence, SequenceOptions, SequenceOwner, SequenceState};
+pub(crate) use sequence::{Sequence, SequenceOptions, SequenceOwner, SequenceState};
 pub(crate) use sequence_names::{called, default_as_kept, default_as_shown, name_of, next_call, sequence_in};
-pub use session::{Search, SessionCatalog};
-pub use staged::StagedCatalog;
+pub(crate) use session::{Search, SessionCatalog};
+pub(crate) use staged::StagedCatalog;
 pub(crate) use stored::MadeTable;
-pub use view::{CatalogMoment, CatalogView};
+pub(crate) use view::{CatalogMoment, CatalogView};
 pub(crate) use view_renaming::{label, rename_relation};
 pub(crate) use view_text::{ident, query_of, text_of};
-pub use views::{View, ViewColumn, ViewUse};
+pub(crate) use views::{View, ViewColumn, ViewUse};
 
 /// First OID given to a declared table: PostgreSQL's own first for user objects.
 const FIRST_OID: u32 = 16_384;
 /// OIDs one table takes: its own, then those of its index, its row type and its other parts.
-pub const OIDS_PER_TABLE: u32 = 512;
+pub(crate) const OIDS_PER_TABLE: u32 = 512;
 
 /// The catalogues of all stores that keep one.
 pub struct Catalog {

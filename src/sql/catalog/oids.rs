@@ -72,7 +72,7 @@ pub(super) fn stored(place: Place, shown: u32) -> u32 {
 }
 
 /// The OID of a place's schema, if all sessions see that schema.
-pub fn schema_oid(place: Place) -> u32 {
+pub(crate) fn schema_oid(place: Place) -> u32 {
     shown(place, PUBLIC)
 }
 

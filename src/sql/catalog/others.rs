@@ -38,7 +38,7 @@ impl Strangers {
         self.0.write().unwrap_or_else(PoisonError::into_inner).extend(stored.iter().cloned());
     }
 
-    pub fn clear(&self) {
+    pub(super) fn clear(&self) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

@@ -30,7 +30,7 @@ struct Joined {
 
 impl Parts {
     /// Nothing is read yet.
-    pub fn of(common: &Arc<Common>) -> Self {
+    pub(super) fn of(common: &Arc<Common>) -> Self {
         let stores = &common.stores;
         let shared = |place, store| Arc::new(Shared::new(place, Arc::clone(store), common));
         let mounts = stores.mounts().iter().map(|mount| shared(Place::Mount(mount.name), &mount.store));
@@ -38,7 +38,7 @@ impl Parts {
     }
 
     /// That of a place; `None` for what is kept nowhere.
-    pub fn at(&self, place: Place) -> Option<&Arc<Shared>> {
+    pub(super) fn at(&self, place: Place) -> Option<&Arc<Shared>> {
         match place {
             Place::Public => Some(&self.public),
             Place::Mount(_) => self.mounts.iter().find(|mount| mount.place == place),
@@ -46,17 +46,17 @@ impl Parts {
         }
     }
 
-    pub fn common(&self) -> &Common {
+    pub(super) fn common(&self) -> &Common {
         &self.public.common
     }
 
     /// Of all together: another number after a change of any.
-    pub fn version(&self) -> u64 {
+    pub(super) fn version(&self) -> u64 {
         self.public.state().version + self.mounts.iter().map(|mount| mount.state().version).sum::<u64>()
     }
 
     /// These states as one, made again only when one of them is another.
-    pub fn joined(&self, public: Arc<State>, mounts: Vec<Arc<State>>) -> Arc<State> {
+    pub(super) fn joined(&self, public: Arc<State>, mounts: Vec<Arc<State>>) -> Arc<State> {
         if mounts.is_empty() {
             return public;
         }
@@ -74,7 +74,7 @@ impl Parts {
     }
 
     /// Begins to read the catalogues of what is mounted, each by itself: none keeps the others, or the server, waiting.
-    pub fn open_mounts(&self) {
+    pub(super) fn open_mounts(&self) {
         for mount in &self.mounts {
             tokio::spawn(open_mount(Arc::downgrade(mount)));
         }

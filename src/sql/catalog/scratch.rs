@@ -34,7 +34,7 @@ pub(crate) struct ScratchTable {
 }
 
 impl ScratchTable {
-    pub fn name(&self) -> &TableName {
+    pub(crate) fn name(&self) -> &TableName {
         &self.stored.name
     }
 }
@@ -56,7 +56,7 @@ pub(super) struct OwnNumbers {
 
 impl OwnNumbers {
     /// After two million objects the first OIDs come again: their objects are gone by then.
-    pub fn next_oid(&self) -> u32 {
+    pub(super) fn next_oid(&self) -> u32 {
         let block = self.objects.fetch_add(1, Ordering::Relaxed) % TEMPORARY_OID_BLOCKS;
         FIRST_TEMPORARY_OID + block * OIDS_PER_TABLE
     }

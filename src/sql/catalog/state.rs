@@ -52,7 +52,7 @@ pub(super) struct DeclaredTable {
 impl DeclaredTable {
     /// # Errors
     /// XX001 when the declaration contradicts itself.
-    pub fn new(declaration: Declaration, version: Option<ETag>) -> SqlResult<Self> {
+    pub(super) fn new(declaration: Declaration, version: Option<ETag>) -> SqlResult<Self> {
         let relation = Arc::new(declaration.relation()?);
         Ok(Self { declaration, relation, version })
     }
@@ -61,7 +61,7 @@ impl DeclaredTable {
 impl State {
     /// # Errors
     /// XX001 when the declaration contradicts itself.
-    pub fn add(&mut self, declaration: Declaration, version: Option<ETag>) -> SqlResult<()> {
+    pub(super) fn add(&mut self, declaration: Declaration, version: Option<ETag>) -> SqlResult<()> {
         let name = declaration.placed_name();
         self.tables.insert(name, Arc::new(DeclaredTable::new(declaration, version)?));
         Ok(())
@@ -71,7 +71,7 @@ impl State {
     ///
     /// # Errors
     /// 42702 when several differ only in case.
-    pub fn find(&self, name: &PlacedName) -> SqlResult<Option<&Arc<DeclaredTable>>> {
+    pub(super) fn find(&self, name: &PlacedName) -> SqlResult<Option<&Arc<DeclaredTable>>> {
         if let Some(exact) = self.tables.get(name) {
             return Ok(Some(exact));
         }
@@ -88,17 +88,17 @@ impl State {
         }
     }
 
-    pub fn owner_of(&self, stored: &StoredTable) -> Option<&Arc<DeclaredTable>> {
+    pub(super) fn owner_of(&self, stored: &StoredTable) -> Option<&Arc<DeclaredTable>> {
         self.tables.values().find(|t| t.relation.stored == *stored)
     }
 
     /// Whether a stored table is somebody's, or on its way in or out: then it is not to be found.
-    pub fn knows(&self, stored: &StoredTable) -> bool {
+    pub(super) fn knows(&self, stored: &StoredTable) -> bool {
         self.doomed.contains(stored) || self.owner_of(stored).is_some()
     }
 
     /// With what another store's catalogue declares.
-    pub fn add_all(&mut self, other: &Self) {
+    pub(super) fn add_all(&mut self, other: &Self) {
         // Each only grows, so their sum is another number after a change of either.
         self.version += other.version;
         let Self { version: _, tables, sequences, views, accesses, comments: _, doomed, counters, scratch } = other;
@@ -111,34 +111,34 @@ impl State {
         self.scratch.extend(scratch.iter().map(|(name, table)| (name.clone(), table.clone())));
     }
 
-    pub fn table_by_oid(&self, oid: u32) -> Option<&Arc<DeclaredTable>> {
+    pub(super) fn table_by_oid(&self, oid: u32) -> Option<&Arc<DeclaredTable>> {
         self.tables.values().find(|t| t.declaration.oid == oid)
     }
 
     /// Whether a table, a sequence or a view has this OID.
-    pub fn has_oid(&self, oid: u32) -> bool {
+    pub(super) fn has_oid(&self, oid: u32) -> bool {
         let is_view = || self.views.values().any(|v| v.oid == oid);
         self.table_by_oid(oid).is_some() || self.sequences.values().any(|s| s.oid == oid) || is_view()
     }
 
     /// Tables, sequences and views share their names.
-    pub fn has_name(&self, name: &PlacedName) -> bool {
+    pub(super) fn has_name(&self, name: &PlacedName) -> bool {
         self.tables.contains_key(name) || self.sequences.contains_key(name) || self.views.contains_key(name)
     }
 
     /// Whether a table has this name but for its case.
-    pub fn has_like(&self, name: &PlacedName) -> bool {
+    pub(super) fn has_like(&self, name: &PlacedName) -> bool {
         self.find(name).is_ok_and(|found| found.is_some())
     }
 
     /// Whether the sequence belongs to a table that is not there.
-    pub fn lacks_owner_of(&self, sequence: &Sequence) -> bool {
+    pub(super) fn lacks_owner_of(&self, sequence: &Sequence) -> bool {
         sequence.owner.as_ref().is_some_and(|owner| self.table_by_oid(owner.table).is_none())
     }
 
     /// The first OID that nothing in this place's store has. Found tables have theirs elsewhere, and keep them when they
     /// are declared.
-    pub fn next_oid(&self, place: Place) -> u32 {
+    pub(super) fn next_oid(&self, place: Place) -> u32 {
         let tables = self.tables.values().map(|t| t.declaration.oid);
         // What was granted on something that is gone must not be found by what comes after it.
         let granted = self.accesses.keys().copied();

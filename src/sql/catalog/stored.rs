@@ -60,7 +60,7 @@ pub(crate) enum MadeTable {
 }
 
 impl FreshTable {
-    pub fn stored(&self) -> &StoredTable {
+    pub(crate) fn stored(&self) -> &StoredTable {
         &self.stored
     }
 

@@ -61,7 +61,7 @@ impl Kept {
 
 impl KeptBatches {
     /// None yet, in memory of queries, which may hold so much together. What has no room there is in a file of this folder.
-    pub fn new(memory: MemoryReservation, query_memory: usize, folder: PathBuf) -> Self {
+    pub(crate) fn new(memory: MemoryReservation, query_memory: usize, folder: PathBuf) -> Self {
         let most = MEMORY_BYTES.min(query_memory / PART_OF_MEMORY);
         Self { batches: VecDeque::new(), memory, most, folder, file: None, read_back: None }
     }
@@ -71,7 +71,7 @@ impl KeptBatches {
     ///
     /// # Errors
     /// 53100 or 58030 when the file cannot be written.
-    pub fn push(&mut self, first: u64, rows: &RecordBatch) -> SqlResult<()> {
+    pub(crate) fn push(&mut self, first: u64, rows: &RecordBatch) -> SqlResult<()> {
         let count = rows.num_rows() as u64;
         let (rows, bytes) = own_rows(rows)?;
         let has_room = self.batches.len() < 2 || self.memory.size() + bytes <= self.most;
@@ -84,7 +84,7 @@ impl KeptBatches {
     }
 
     /// Whether a row is kept.
-    pub fn has(&self, row: u64) -> bool {
+    pub(crate) fn has(&self, row: u64) -> bool {
         self.find(row).is_some()
     }
 
@@ -92,7 +92,7 @@ impl KeptBatches {
     ///
     /// # Errors
     /// 58030 when the file cannot be read.
-    pub fn get(&mut self, row: u64) -> SqlResult<Option<(u64, RecordBatch)>> {
+    pub(crate) fn get(&mut self, row: u64) -> SqlResult<Option<(u64, RecordBatch)>> {
         let Some(kept) = self.find(row) else { return Ok(None) };
         let (at, length) = match &kept.place {
             Place::Memory { rows, .. } => return Ok(Some((kept.first, rows.clone()))),
@@ -109,7 +109,7 @@ impl KeptBatches {
 
     /// Forgets batches that end before a row, the oldest first: those in the file, and of the others as many that they take no
     /// more memory than this. The last batch stays.
-    pub fn forget_before(&mut self, row: u64, budget: usize) {
+    pub(crate) fn forget_before(&mut self, row: u64, budget: usize) {
         let passed = self.batches.iter().take_while(|kept| kept.end() <= row);
         let mut bytes: usize = passed.map(Kept::bytes).sum();
         while self.batches.len() > 1

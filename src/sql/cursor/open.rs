@@ -46,7 +46,7 @@ pub(crate) struct Cursor {
 
 impl Cursor {
     /// As declared, within so many savepoints.
-    pub fn new(
+    pub(crate) fn new(
         declare: &Declare,
         origin: Origin,
         columns: Arc<[ResultColumn]>,
@@ -61,7 +61,7 @@ impl Cursor {
     }
 
     /// Of the extended protocol, made within so many savepoints.
-    pub fn of_portal(
+    pub(crate) fn of_portal(
         origin: Origin,
         columns: Arc<[ResultColumn]>,
         rows: CursorRows,
@@ -77,7 +77,7 @@ impl Cursor {
     ///
     /// # Errors
     /// 55006 while another FETCH has rows left.
-    pub fn rows(&self, name: &str) -> SqlResult<OwnedMutexGuard<CursorRows>> {
+    pub(crate) fn rows(&self, name: &str) -> SqlResult<OwnedMutexGuard<CursorRows>> {
         self.rows.clone().try_lock_owned().map_err(|_in_use| {
             SqlError::new(ErrorKind::ObjectInUse, format!("cursor \"{name}\" is being read by another statement"))
                 .with_hint("Read the rows of its last FETCH first.")
@@ -91,7 +91,7 @@ pub(crate) struct Cursors(BTreeMap<String, Cursor>);
 
 impl Cursors {
     /// All of them, for `pg_cursors`.
-    pub fn shown(&self) -> Arc<[ShownCursor]> {
+    pub(crate) fn shown(&self) -> Arc<[ShownCursor]> {
         let shown = |(name, cursor): (&String, &Cursor)| ShownCursor {
             name: name.clone(),
             origin: cursor.origin.clone(),
@@ -104,30 +104,30 @@ impl Cursors {
 
     /// # Errors
     /// 34000 when there is none.
-    pub fn get(&self, name: &str) -> SqlResult<&Cursor> {
+    pub(crate) fn get(&self, name: &str) -> SqlResult<&Cursor> {
         self.0.get(name).ok_or_else(|| unknown(name))
     }
 
     /// # Errors
     /// 42P03 when there is one of this name.
-    pub fn check_free(&self, name: &str) -> SqlResult<()> {
+    pub(crate) fn check_free(&self, name: &str) -> SqlResult<()> {
         if self.0.contains_key(name) {
             return Err(SqlError::new(ErrorKind::DuplicateCursor, format!("cursor \"{name}\" already exists")));
         }
         Ok(())
     }
 
-    pub fn add(&mut self, name: String, cursor: Cursor) {
+    pub(crate) fn add(&mut self, name: String, cursor: Cursor) {
         self.0.insert(name, cursor);
     }
 
     /// # Errors
     /// 34000 when there is none.
-    pub fn close(&mut self, name: &str) -> SqlResult<()> {
+    pub(crate) fn close(&mut self, name: &str) -> SqlResult<()> {
         self.0.remove(name).map(drop).ok_or_else(|| unknown(name))
     }
 
-    pub fn close_all(&mut self) {
+    pub(crate) fn close_all(&mut self) {
         self.0.clear();
     }
 
@@ -135,7 +135,7 @@ impl Cursors {
     ///
     /// # Errors
     /// The errors of the queries; 53200 when queries may not hold so much.
-    pub async fn hold(&mut self) -> SqlResult<()> {
+    pub(crate) async fn hold(&mut self) -> SqlResult<()> {
         for (name, cursor) in self.0.iter_mut().filter(|(_, cursor)| cursor.hold && cursor.depth.is_some()) {
             cursor.rows(name)?.hold().await?;
             cursor.depth = None;
@@ -144,19 +144,19 @@ impl Cursors {
     }
 
     /// A transaction has ended, and with it the cursors that do not outlive it.
-    pub fn end_transaction(&mut self) {
+    pub(crate) fn end_transaction(&mut self) {
         self.0.retain(|_, cursor| cursor.depth.is_none());
     }
 
     /// So many savepoints are left after RELEASE: what was declared within others belongs to the last of them.
-    pub fn release_to(&mut self, savepoints: usize) {
+    pub(crate) fn release_to(&mut self, savepoints: usize) {
         for depth in self.0.values_mut().filter_map(|cursor| cursor.depth.as_mut()) {
             *depth = (*depth).min(savepoints);
         }
     }
 
     /// So many savepoints are left after ROLLBACK TO the last of them: what was declared since is gone.
-    pub fn rollback_to(&mut self, savepoints: usize) {
+    pub(crate) fn rollback_to(&mut self, savepoints: usize) {
         self.0.retain(|_, cursor| cursor.depth.is_none_or(|depth| depth < savepoints));
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct CursorRows {
 
 impl CursorRows {
     /// In front of the first row.
-    pub fn new(source: RowStream, scroll: Option<bool>, kept: KeptBatches) -> Self {
+    pub(crate) fn new(source: RowStream, scroll: Option<bool>, kept: KeptBatches) -> Self {
         Self { source: Some(source), kept, read: 0, position: 0, scroll }
     }
 
@@ -39,7 +39,7 @@ impl CursorRows {
     ///
     /// # Errors
     /// The errors of the query; 53200 when queries may not hold so much.
-    pub async fn hold(&mut self) -> SqlResult<()> {
+    pub(crate) async fn hold(&mut self) -> SqlResult<()> {
         while self.read_on().await? {}
         Ok(())
     }

@@ -27,7 +27,7 @@ impl Counters<'_> {
     ///
     /// # Errors
     /// None are expected: the default options of a sequence are within the bounds of every integer type.
-    pub fn serial(&mut self, column: &str, sql_type: &SqlType) -> SqlResult<String> {
+    pub(super) fn serial(&mut self, column: &str, sql_type: &SqlType) -> SqlResult<String> {
         let name = self.add(column, sql_type, &GivenOptions::default(), false)?;
         Ok(next_call(self.table.place, &name))
     }
@@ -36,7 +36,7 @@ impl Counters<'_> {
     ///
     /// # Errors
     /// 22023 for options that contradict each other, or a column that is no integer.
-    pub fn identity(
+    pub(super) fn identity(
         &mut self,
         column: &str,
         sql_type: &SqlType,

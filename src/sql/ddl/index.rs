@@ -16,7 +16,12 @@ impl Recorder<'_> {
     ///
     /// # Errors
     /// 0A000 in `strict`; 42703 for an unknown column.
-    pub fn index(&mut self, constraints: &mut Constraints, create: &ast::CreateIndex, name: String) -> SqlResult<()> {
+    pub(crate) fn index(
+        &mut self,
+        constraints: &mut Constraints,
+        create: &ast::CreateIndex,
+        name: String,
+    ) -> SqlResult<()> {
         if self.mode == EgtMode::Strict {
             return Err(refused(if create.unique { "CREATE UNIQUE INDEX" } else { "CREATE INDEX" })
                 .with_detail("The Table service has one index, on PartitionKey and RowKey.")

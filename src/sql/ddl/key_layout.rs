@@ -16,7 +16,7 @@ pub(super) struct TableOptions {
 
 impl TableOptions {
     /// Whether some option says where and under which keys rows are stored.
-    pub fn is_about_storage(&self) -> bool {
+    pub(super) fn is_about_storage(&self) -> bool {
         self.stored_name.is_some()
             || self.partition_key.is_some()
             || self.row_key.is_some()

@@ -38,7 +38,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     /// 0A000 in `strict`, unless the primary key makes it true; 42703, 42701 and 42710 as PostgreSQL has them.
-    pub fn unique(
+    pub(crate) fn unique(
         &mut self,
         constraints: &mut Constraints,
         name: Option<&Ident>,
@@ -74,7 +74,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     /// 0A000 in `strict`; 42703 and 42710 as PostgreSQL has them.
-    pub fn foreign_key(
+    pub(crate) fn foreign_key(
         &mut self,
         constraints: &mut Constraints,
         name: Option<&Ident>,

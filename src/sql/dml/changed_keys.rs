@@ -23,7 +23,7 @@ pub(crate) struct ChangedKeys {
 
 impl ChangedKeys {
     /// None yet, in memory that queries may use.
-    pub fn new(memory: MemoryReservation) -> Self {
+    pub(super) fn new(memory: MemoryReservation) -> Self {
         Self { tables: BTreeMap::new(), memory, used: 0 }
     }
 
@@ -31,7 +31,7 @@ impl ChangedKeys {
     ///
     /// # Errors
     /// 53200 when they are more than queries may hold.
-    pub fn note(&mut self, table: &StoredTable, key: &EntityKey) -> SqlResult<bool> {
+    pub(super) fn note(&mut self, table: &StoredTable, key: &EntityKey) -> SqlResult<bool> {
         if self.contains(table, key) {
             return Ok(false);
         }
@@ -46,7 +46,7 @@ impl ChangedKeys {
         Ok(true)
     }
 
-    pub fn contains(&self, table: &StoredTable, key: &EntityKey) -> bool {
+    pub(super) fn contains(&self, table: &StoredTable, key: &EntityKey) -> bool {
         self.tables.get(table).is_some_and(|keys| keys.contains(key))
     }
 }

@@ -36,7 +36,7 @@ impl ChangedRows {
     ///
     /// # Errors
     /// The errors of planning the table's generated columns or checks.
-    pub fn prepare(
+    pub(super) fn prepare(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,
         mut assigned: Vec<TargetColumn>,
@@ -48,7 +48,7 @@ impl ChangedRows {
     }
 
     /// Whether the rows are needed as they were, and not only what is assigned.
-    pub fn need_whole_rows(&self) -> bool {
+    pub(super) fn need_whole_rows(&self) -> bool {
         self.checks.need_whole_rows() || !self.generated.is_empty()
     }
 
@@ -56,7 +56,7 @@ impl ChangedRows {
     ///
     /// # Errors
     /// The errors of evaluating constant parts of the table's expressions.
-    pub fn bind(&self, planner: &Planner<'_>) -> SqlResult<BoundChanges<'_>> {
+    pub(super) fn bind(&self, planner: &Planner<'_>) -> SqlResult<BoundChanges<'_>> {
         let moment = if self.need_whole_rows() { planner.moment() } else { ExecutionProps::new() };
         Ok(BoundChanges { plan: self, generated: self.generated.bind(&moment)?, checks: self.checks.bind(&moment)? })
     }
@@ -66,7 +66,7 @@ impl ChangedRows {
     ///
     /// # Errors
     /// The errors of checking the values.
-    pub fn change(&self, values: &[ArrayRef], row: usize) -> SqlResult<Result<Change, NullRefused>> {
+    pub(super) fn change(&self, values: &[ArrayRef], row: usize) -> SqlResult<Result<Change, NullRefused>> {
         let mut change = Change::default();
         for (target, array) in self.targets.iter().zip(values) {
             let Some((name, sql_type)) = self.property(target, array) else { continue };
@@ -85,7 +85,7 @@ impl ChangedRows {
     ///
     /// # Errors
     /// XX000 when a column's values are not of its type.
-    pub fn null_error(&self, before: &RecordBatch, values: &[ArrayRef], row: usize) -> SqlResult<Box<SqlError>> {
+    pub(super) fn null_error(&self, before: &RecordBatch, values: &[ArrayRef], row: usize) -> SqlResult<Box<SqlError>> {
         let column = |index: usize| match self.targets.iter().position(|t| *t == TargetColumn::Known(index)) {
             Some(position) => values.get(position).map(|array| array.slice(row, 1)),
             None => (before.num_rows() == 1).then(|| before.column(index).clone()),
@@ -127,7 +127,12 @@ impl BoundChanges<'_> {
     ///
     /// # Errors
     /// The errors of evaluating generated columns; 23502 and 23514 for the first bad row.
-    pub fn apply(&self, before: Vec<ArrayRef>, count: usize, values: &mut Vec<ArrayRef>) -> SqlResult<RecordBatch> {
+    pub(super) fn apply(
+        &self,
+        before: Vec<ArrayRef>,
+        count: usize,
+        values: &mut Vec<ArrayRef>,
+    ) -> SqlResult<RecordBatch> {
         let mut columns = before;
         let mut set = |target: &TargetColumn, array: &ArrayRef| {
             if let TargetColumn::Known(index) = target {

@@ -34,7 +34,7 @@ pub(crate) struct RowChecks {
 impl RowChecks {
     /// # Errors
     /// 0A000 or XX000 when a declared CHECK can no longer be planned.
-    pub fn prepare(planner: &Planner<'_>, relation: &Arc<Relation>) -> SqlResult<Self> {
+    pub(super) fn prepare(planner: &Planner<'_>, relation: &Arc<Relation>) -> SqlResult<Self> {
         let mut checks: Vec<_> = relation.constraints.checks.iter().collect();
         checks.sort_by(|a, b| a.name.cmp(&b.name));
         let names = checks.iter().map(|check| check.name.clone()).collect();
@@ -48,12 +48,12 @@ impl RowChecks {
     }
 
     /// The first required column of one row that is NULL.
-    pub fn first_null(&self, row: &RowValues<'_>) -> Option<&str> {
+    pub(super) fn first_null(&self, row: &RowValues<'_>) -> Option<&str> {
         first_null(&self.relation, row).map(|(_, column)| column)
     }
 
     /// Whether an UPDATE must look at whole rows, and not only at what it sets.
-    pub fn need_whole_rows(&self) -> bool {
+    pub(super) fn need_whole_rows(&self) -> bool {
         self.expressions.is_some()
     }
 
@@ -61,7 +61,7 @@ impl RowChecks {
     ///
     /// # Errors
     /// The errors of evaluating constant parts of a CHECK.
-    pub fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundChecks> {
+    pub(super) fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundChecks> {
         let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
         Ok(BoundChecks { relation: self.relation.clone(), names: self.names.clone(), expressions })
     }
@@ -92,7 +92,7 @@ impl BoundChecks {
     ///
     /// # Errors
     /// 23502 or 23514 for the first bad row, and what the expressions of the checks meet.
-    pub fn check(&self, rows: &RowValues<'_>) -> Result<(), BadRow> {
+    pub(super) fn check(&self, rows: &RowValues<'_>) -> Result<(), BadRow> {
         let first_null = first_null(&self.relation, rows);
         if first_null.is_none() && self.expressions.is_none() {
             return Ok(());
@@ -137,7 +137,7 @@ impl RowValues<'_> {
     ///
     /// # Errors
     /// XX000 when a column's values are not of its type.
-    pub fn visible(&self, relation: &Relation) -> SqlResult<RecordBatch> {
+    pub(super) fn visible(&self, relation: &Relation) -> SqlResult<RecordBatch> {
         let schema = visible_schema(relation);
         let shown = relation.columns.iter().enumerate().filter(|(_, column)| !column.hidden);
         let columns = shown

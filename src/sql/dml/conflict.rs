@@ -54,12 +54,15 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    pub fn changed(&self) -> u64 {
+    pub(super) fn changed(&self) -> u64 {
         (self.inserted.len() + self.updated.iter().map(RecordBatch::num_rows).sum::<usize>()) as u64
     }
 
     /// All changed rows, in the relation's columns, for RETURNING.
-    pub fn rows_after(self, incoming: &(dyn Fn() -> SqlResult<RecordBatch> + Sync)) -> SqlResult<Vec<RecordBatch>> {
+    pub(super) fn rows_after(
+        self,
+        incoming: &(dyn Fn() -> SqlResult<RecordBatch> + Sync),
+    ) -> SqlResult<Vec<RecordBatch>> {
         let mut rows = self.updated;
         rows.push(pick(&incoming()?, &self.inserted)?);
         Ok(rows)
@@ -76,7 +79,7 @@ const ORDINAL: &str = "\u{2}row";
 impl OnConflict {
     /// # Errors
     /// 42703 for an unknown column of the target, and what is wrong with SET and WHERE.
-    pub async fn prepare(
+    pub(super) async fn prepare(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,
         columns: &[TargetColumn],
@@ -104,7 +107,7 @@ impl OnConflict {
     }
 
     /// Whether it may change the keys of rows.
-    pub fn assigns_key(&self) -> bool {
+    pub(super) fn assigns_key(&self) -> bool {
         matches!(self, OnConflict::DoUpdate(update) if update.rows.assigns_key())
     }
 
@@ -112,7 +115,7 @@ impl OnConflict {
     ///
     /// # Errors
     /// The errors of evaluating it.
-    pub fn check(&self, planner: &Planner<'_>, parameters: &[ScalarValue]) -> SqlResult<()> {
+    pub(super) fn check(&self, planner: &Planner<'_>, parameters: &[ScalarValue]) -> SqlResult<()> {
         match self {
             OnConflict::DoUpdate(update) => planner.check(&update.planned, parameters),
             _ => Ok(()),
@@ -120,7 +123,7 @@ impl OnConflict {
     }
 
     /// Writes the rows of one batch.
-    pub async fn write(
+    pub(super) async fn write(
         &self,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],

@@ -59,7 +59,11 @@ impl Defaults {
     ///
     /// # Errors
     /// The errors of planning a default's expression, of which none are expected: it was planned when it was declared.
-    pub fn prepare(planner: &Planner<'_>, relation: &Relation, wanted: impl Iterator<Item = usize>) -> SqlResult<Self> {
+    pub(super) fn prepare(
+        planner: &Planner<'_>,
+        relation: &Relation,
+        wanted: impl Iterator<Item = usize>,
+    ) -> SqlResult<Self> {
         let mut columns = Vec::new();
         let mut parsed = Vec::new();
         let mut sequences: Vec<String> = Vec::new();
@@ -91,12 +95,12 @@ impl Defaults {
     }
 
     /// Whether there is nothing to evaluate.
-    pub fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         self.expressions.is_none()
     }
 
     /// The columns that have one.
-    pub fn columns(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn columns(&self) -> impl Iterator<Item = usize> {
         self.columns.iter().map(|column| column.index)
     }
 
@@ -104,7 +108,7 @@ impl Defaults {
     ///
     /// # Errors
     /// The errors of evaluating constant parts of the expressions.
-    pub fn bind(&self, moment: &ExecutionProps, counting: &Arc<SessionSequences>) -> SqlResult<BoundDefaults> {
+    pub(super) fn bind(&self, moment: &ExecutionProps, counting: &Arc<SessionSequences>) -> SqlResult<BoundDefaults> {
         let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
         let types = self.expressions.as_ref().map_or_else(Vec::new, |e| e.types().to_vec());
         let reading = moment.config_options.as_ref().map(|options| moments_of(options).reading()).unwrap_or_default();
@@ -126,7 +130,12 @@ impl BoundDefaults {
     ///
     /// # Errors
     /// The errors of evaluating the expressions, of their sequences, and of assigning the values to the columns.
-    pub async fn values(&self, indices: &[usize], columns: &[RelationColumn], rows: usize) -> SqlResult<Vec<ArrayRef>> {
+    pub(super) async fn values(
+        &self,
+        indices: &[usize],
+        columns: &[RelationColumn],
+        rows: usize,
+    ) -> SqlResult<Vec<ArrayRef>> {
         let counted = self.counted(indices, rows).await?;
         let counted = batch_of(self.plan.schema.clone(), counted, rows)?;
         let value = |index: &usize| match self.plan.columns.iter().position(|c| c.index == *index) {

@@ -36,7 +36,7 @@ pub(crate) struct PreparedDelete {
 impl PreparedDelete {
     /// # Errors
     /// The errors of planning the statement; 0A000 for clauses PostgreSQL does not have.
-    pub async fn prepare(planner: &Planner<'_>, delete: &ast::Delete, declared: &[SqlType]) -> SqlResult<Self> {
+    pub(crate) async fn prepare(planner: &Planner<'_>, delete: &ast::Delete, declared: &[SqlType]) -> SqlResult<Self> {
         if !delete.order_by.is_empty() || delete.limit.is_some() || !delete.tables.is_empty() || delete.output.is_some()
         {
             return Err(SqlError::not_supported("this clause of DELETE"));
@@ -69,7 +69,7 @@ impl PreparedDelete {
         Ok(Self { relation, input, recheck, joins: !using.is_empty(), returning, parameters: declared })
     }
 
-    pub fn parameters(&self) -> &[SqlType] {
+    pub(crate) fn parameters(&self) -> &[SqlType] {
         &self.parameters
     }
 
@@ -77,15 +77,15 @@ impl PreparedDelete {
         self.returning.as_ref()
     }
 
-    pub fn relation(&self) -> &Arc<Relation> {
+    pub(crate) fn relation(&self) -> &Arc<Relation> {
         &self.relation
     }
 
-    pub fn input(&self) -> &PlannedQuery {
+    pub(crate) fn input(&self) -> &PlannedQuery {
         &self.input
     }
 
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],

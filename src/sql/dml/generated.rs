@@ -29,7 +29,7 @@ pub(crate) struct Generated {
 impl Generated {
     /// # Errors
     /// The errors of planning an expression, of which none are expected: it was planned when it was declared.
-    pub fn prepare(planner: &Planner<'_>, relation: &Arc<Relation>) -> SqlResult<Self> {
+    pub(super) fn prepare(planner: &Planner<'_>, relation: &Arc<Relation>) -> SqlResult<Self> {
         let mut columns = Vec::new();
         let mut parsed = Vec::new();
         for (index, column) in relation.columns.iter().enumerate() {
@@ -47,12 +47,12 @@ impl Generated {
         Ok(Self { relation: relation.clone(), columns, expressions })
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
     /// The columns a statement gets in addition to those it sets.
-    pub fn targets(&self) -> impl Iterator<Item = TargetColumn> {
+    pub(super) fn targets(&self) -> impl Iterator<Item = TargetColumn> {
         self.columns.iter().map(|(index, _)| TargetColumn::Known(*index))
     }
 
@@ -60,7 +60,7 @@ impl Generated {
     ///
     /// # Errors
     /// The errors of evaluating constant parts of the expressions.
-    pub fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundGenerated> {
+    pub(super) fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundGenerated> {
         let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
         let types = self.expressions.as_ref().map_or_else(Vec::new, |e| e.types().to_vec());
         Ok(BoundGenerated { relation: self.relation.clone(), columns: self.columns.clone(), types, expressions })
@@ -81,7 +81,7 @@ impl BoundGenerated {
     ///
     /// # Errors
     /// The errors of evaluating the expressions and of assigning their values to the columns.
-    pub fn values(&self, rows: &RecordBatch) -> SqlResult<Vec<ArrayRef>> {
+    pub(super) fn values(&self, rows: &RecordBatch) -> SqlResult<Vec<ArrayRef>> {
         let Some(expressions) = &self.expressions else { return Ok(Vec::new()) };
         let value = |(position, (index, untyped)): (usize, &(usize, bool))| {
             let column = &self.relation.columns[*index];

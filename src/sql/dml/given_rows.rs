@@ -25,16 +25,21 @@ pub(super) struct GivenRows {
 }
 
 impl GivenRows {
-    pub fn new(relation: &Arc<Relation>, targets: Vec<TargetColumn>, untyped: Vec<bool>, reading: Reading) -> Self {
+    pub(super) fn new(
+        relation: &Arc<Relation>,
+        targets: Vec<TargetColumn>,
+        untyped: Vec<bool>,
+        reading: Reading,
+    ) -> Self {
         Self { relation: relation.clone(), targets, columns: untyped.into_iter().enumerate().collect(), reading }
     }
 
-    pub fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         self.targets.len()
     }
 
     /// The columns that take the values, which begin at `first` in a query.
-    pub fn receivers(&self, first: usize) -> Vec<Receiver> {
+    pub(super) fn receivers(&self, first: usize) -> Vec<Receiver> {
         receivers(&self.relation, &self.targets, &self.columns, first)
     }
 
@@ -42,7 +47,7 @@ impl GivenRows {
     ///
     /// # Errors
     /// The errors of assigning them to their columns.
-    pub fn rows(&self, batch: &RecordBatch) -> SqlResult<RecordBatch> {
+    pub(super) fn rows(&self, batch: &RecordBatch) -> SqlResult<RecordBatch> {
         given_rows(&self.relation, &self.targets, &self.columns, &[], batch, self.reading)
     }
 }

@@ -54,7 +54,11 @@ pub(crate) struct PreparedInsert {
 impl PreparedInsert {
     /// # Errors
     /// The errors of planning the statement; 0A000 for clauses PostgreSQL does not have.
-    pub async fn prepare(planner: &Planner<'_>, command: &InsertCommand, declared: &[SqlType]) -> SqlResult<Self> {
+    pub(crate) async fn prepare(
+        planner: &Planner<'_>,
+        command: &InsertCommand,
+        declared: &[SqlType],
+    ) -> SqlResult<Self> {
         let insert = &command.insert;
         refuse_other_dialects(insert)?;
         let TableObject::TableName(name) = &insert.table else {
@@ -103,7 +107,7 @@ impl PreparedInsert {
         Ok(Self { relation, targets, source, listed, plain, own_types, shown, rows, conflict, returning, parameters })
     }
 
-    pub fn parameters(&self) -> &[SqlType] {
+    pub(crate) fn parameters(&self) -> &[SqlType] {
         &self.parameters
     }
 
@@ -111,25 +115,25 @@ impl PreparedInsert {
         self.returning.as_ref()
     }
 
-    pub fn relation(&self) -> &Arc<Relation> {
+    pub(crate) fn relation(&self) -> &Arc<Relation> {
         &self.relation
     }
 
     /// The query the rows come from; `None` for constants.
-    pub fn input(&self) -> Option<&PlannedQuery> {
+    pub(crate) fn input(&self) -> Option<&PlannedQuery> {
         match &self.source {
             Source::Query { input, .. } => Some(input),
             Source::Values(values) => values.input(),
         }
     }
 
-    pub fn is_of_values(&self) -> bool {
+    pub(crate) fn is_of_values(&self) -> bool {
         matches!(self.source, Source::Values(_))
     }
 
     /// How many rows it adds where it does nothing else; `None` where it may change rows that are there, or leave some out.
     /// Those of a query count as very many.
-    pub fn rows_only_added(&self) -> Option<usize> {
+    pub(crate) fn rows_only_added(&self) -> Option<usize> {
         if !matches!(self.conflict, OnConflict::Refuse) {
             return None;
         }
@@ -140,23 +144,23 @@ impl PreparedInsert {
     }
 
     /// Whether ON CONFLICT may change the keys of rows.
-    pub fn assigns_key(&self) -> bool {
+    pub(crate) fn assigns_key(&self) -> bool {
         self.conflict.assigns_key()
     }
 
     /// What the statement sets that the service sets itself.
-    pub fn notice(&self) -> Option<Notice> {
+    pub(crate) fn notice(&self) -> Option<Notice> {
         let sets_timestamp =
             self.targets.iter().any(|t| t.column(&self.relation).is_some_and(|c| c.source == ColumnSource::Timestamp));
         sets_timestamp.then(|| Notice::info("\"Timestamp\" is set by the store: the given value is ignored"))
     }
 
     /// Which columns will show as text because of it.
-    pub fn evolution(&self) -> Option<Notice> {
+    pub(crate) fn evolution(&self) -> Option<Notice> {
         own_types::notice(&self.relation, &self.shown)
     }
 
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],
@@ -237,7 +241,7 @@ impl PreparedInsert {
 
     /// The entities that a run with these parameters inserts, where that is all it does; `None` where it takes
     /// [`PreparedInsert::run`].
-    pub fn plain_rows(&self, parameters: &[ScalarValue], reading: Reading) -> Option<Vec<Entity>> {
+    pub(crate) fn plain_rows(&self, parameters: &[ScalarValue], reading: Reading) -> Option<Vec<Entity>> {
         self.plain.as_ref()?.entities(&self.relation, &self.meaning(parameters, &[], reading))
     }
 

@@ -29,7 +29,7 @@ pub(super) enum Source {
 
 impl Source {
     /// The source, whose columns go to these of the table.
-    pub fn assigned_to(self, relation: &Relation, targets: &[TargetColumn]) -> SqlResult<Self> {
+    pub(super) fn assigned_to(self, relation: &Relation, targets: &[TargetColumn]) -> SqlResult<Self> {
         let Source::Query { input, columns } = self else { return Ok(self) };
         let receivers = receivers(relation, targets, &columns, 0);
         Ok(Source::Query { input: Box::new(input.assigned_to(receivers)?), columns })
@@ -44,7 +44,7 @@ impl Source {
 
     /// The types that values of undeclared properties keep; the types of new properties. Where a statement updates,
     /// EXCLUDED is assigned as it shows: values of known properties have the types of their columns then.
-    pub fn own_types(
+    pub(super) fn own_types(
         &self,
         relation: &Relation,
         targets: &[TargetColumn],
@@ -70,7 +70,7 @@ impl Source {
     }
 
     /// The columns in which a VALUES list says DEFAULT.
-    pub fn asked_defaults(&self, targets: &[TargetColumn]) -> Vec<usize> {
+    pub(super) fn asked_defaults(&self, targets: &[TargetColumn]) -> Vec<usize> {
         let Source::Values(values) = self else { return Vec::new() };
         let asked = targets.iter().enumerate().filter_map(|(position, target)| match target {
             TargetColumn::Known(index) if values.asks_default(position) => Some(*index),

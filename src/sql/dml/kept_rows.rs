@@ -17,13 +17,13 @@ pub(super) struct KeptRows {
 
 impl KeptRows {
     /// None yet, kept for this purpose.
-    pub fn new(planner: &Planner<'_>, purpose: &str) -> Self {
+    pub(super) fn new(planner: &Planner<'_>, purpose: &str) -> Self {
         Self { batches: Vec::new(), memory: planner.engine.memory(purpose) }
     }
 
     /// # Errors
     /// 53200 when they are more than queries may hold.
-    pub fn push(&mut self, batch: &RecordBatch) -> SqlResult<()> {
+    pub(super) fn push(&mut self, batch: &RecordBatch) -> SqlResult<()> {
         let (rows, bytes) = own_rows(batch)?;
         self.memory.try_grow(bytes)?;
         self.batches.push(rows);
@@ -34,7 +34,7 @@ impl KeptRows {
     ///
     /// # Errors
     /// The errors of the stream, and as [`KeptRows::push`].
-    pub async fn of(planner: &Planner<'_>, purpose: &str, mut stream: RowStream) -> SqlResult<Self> {
+    pub(super) async fn of(planner: &Planner<'_>, purpose: &str, mut stream: RowStream) -> SqlResult<Self> {
         let mut rows = Self::new(planner, purpose);
         while let Some(batch) = stream.next().await {
             rows.push(&batch?)?;
@@ -43,17 +43,17 @@ impl KeptRows {
     }
 
     /// How many rows they are.
-    pub fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.batches.iter().map(|batch| batch.num_rows() as u64).sum()
     }
 
     /// The rows as a stream, at whose end their memory is given back.
-    pub fn into_stream(self) -> RowStream {
+    pub(super) fn into_stream(self) -> RowStream {
         held(Box::pin(stream::iter(self.batches).map(Ok)), self.memory)
     }
 
     /// The rows, and the memory they are accounted in: to be held while they are used.
-    pub fn into_parts(self) -> (Vec<RecordBatch>, MemoryReservation) {
+    pub(super) fn into_parts(self) -> (Vec<RecordBatch>, MemoryReservation) {
         (self.batches, self.memory)
     }
 }

@@ -43,7 +43,7 @@ struct Constants {
 
 impl ListedColumns {
     /// Values for `targets`, as the columns' types or as those in `own_types`.
-    pub fn prepare(
+    pub(super) fn prepare(
         relation: &Relation,
         targets: &[TargetColumn],
         own_types: &[Option<SqlType>],
@@ -63,7 +63,7 @@ impl ListedColumns {
     }
 
     /// The types that values are given as.
-    pub fn types(&self) -> impl Iterator<Item = &SqlType> {
+    pub(super) fn types(&self) -> impl Iterator<Item = &SqlType> {
         self.columns.iter().map(|column| &column.sql_type)
     }
 
@@ -71,7 +71,7 @@ impl ListedColumns {
     ///
     /// # Errors
     /// The errors of assigning the values to their columns, and of evaluating the defaults that are asked for.
-    pub async fn batch(
+    pub(super) async fn batch(
         &self,
         cells: &[Vec<Cell>],
         meaning: &CellValues<'_>,

@@ -21,16 +21,16 @@ pub(super) struct MetChanges {
 }
 
 impl MetChanges {
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.newest.is_empty() && self.gone.is_empty()
     }
 
-    pub fn absorb(&mut self, other: Self) {
+    pub(super) fn absorb(&mut self, other: Self) {
         self.newest.extend(other.newest);
         self.gone.extend(other.gone);
     }
 
-    pub fn keys(&self) -> impl Iterator<Item = &EntityKey> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = &EntityKey> {
         self.newest.iter().map(|row| &row.entity.key).chain(&self.gone)
     }
 }

@@ -99,7 +99,11 @@ impl PreparedDml {
     ///
     /// # Errors
     /// The errors of planning the statement.
-    pub async fn prepare(planner: &Planner<'_>, command: &Command, declared: &[SqlType]) -> SqlResult<Option<Self>> {
+    pub(crate) async fn prepare(
+        planner: &Planner<'_>,
+        command: &Command,
+        declared: &[SqlType],
+    ) -> SqlResult<Option<Self>> {
         Ok(Some(match command {
             Command::Insert(insert) => Self::Insert(PreparedInsert::prepare(planner, insert, declared).await?),
             Command::Update(update) => Self::Update(PreparedUpdate::prepare(planner, update, declared).await?),
@@ -131,7 +135,7 @@ impl PreparedDml {
 
     /// The rows that it inserts with these parameters, where that is all it does, and nothing of that has to be computed:
     /// [`insert_all`] is then what [`PreparedDml::run`] would do.
-    pub fn plain_rows(&self, parameters: &[ScalarValue], reading: Reading) -> Option<Vec<Entity>> {
+    pub(crate) fn plain_rows(&self, parameters: &[ScalarValue], reading: Reading) -> Option<Vec<Entity>> {
         match self {
             PreparedDml::Insert(insert) => insert.plain_rows(parameters, reading),
             PreparedDml::Update(_) | PreparedDml::Delete(_) | PreparedDml::Merge(_) | PreparedDml::With(_) => None,
@@ -139,7 +143,7 @@ impl PreparedDml {
     }
 
     /// The types of the statement's parameters, `$1` first; text for one that could be of any.
-    pub fn parameters(&self) -> Vec<SqlType> {
+    pub(crate) fn parameters(&self) -> Vec<SqlType> {
         let known = self.known_parameters().iter();
         known.map(|known| if *known == SqlType::Unknown { SqlType::Text } else { known.clone() }).collect()
     }
@@ -156,7 +160,7 @@ impl PreparedDml {
     }
 
     /// The columns of RETURNING, or of the query behind WITH.
-    pub fn columns(&self) -> Option<Arc<[ResultColumn]>> {
+    pub(crate) fn columns(&self) -> Option<Arc<[ResultColumn]>> {
         match self {
             PreparedDml::With(with) => with.columns(),
             _ => self.returning().map(Returning::columns),
@@ -178,7 +182,7 @@ impl PreparedDml {
     }
 
     /// The table that is changed; the first one where there are several.
-    pub fn relation(&self) -> &Arc<Relation> {
+    pub(crate) fn relation(&self) -> &Arc<Relation> {
         match self {
             PreparedDml::Insert(insert) => insert.relation(),
             PreparedDml::Update(update) => update.relation(),
@@ -189,7 +193,7 @@ impl PreparedDml {
     }
 
     /// Every table that is changed.
-    pub fn targets(&self) -> Vec<&Arc<Relation>> {
+    pub(crate) fn targets(&self) -> Vec<&Arc<Relation>> {
         match self {
             PreparedDml::With(with) => with.changes().map(PreparedDml::relation).collect(),
             _ => vec![self.relation()],
@@ -197,7 +201,7 @@ impl PreparedDml {
     }
 
     /// The queries that find its rows, as they were planned ahead.
-    pub fn inputs(&self) -> Vec<&PlannedQuery> {
+    pub(crate) fn inputs(&self) -> Vec<&PlannedQuery> {
         let input = match self {
             PreparedDml::Insert(insert) => insert.input(),
             PreparedDml::Update(update) => Some(update.input()),
@@ -209,7 +213,7 @@ impl PreparedDml {
     }
 
     /// The command tag.
-    pub fn tag(&self) -> RowsTag {
+    pub(crate) fn tag(&self) -> RowsTag {
         match self {
             PreparedDml::Insert(_) => RowsTag::Insert,
             PreparedDml::Update(_) => RowsTag::Update,
@@ -220,7 +224,7 @@ impl PreparedDml {
     }
 
     /// What it does, in SQL's word.
-    pub fn verb(&self) -> &'static str {
+    pub(crate) fn verb(&self) -> &'static str {
         match self.tag() {
             RowsTag::Insert => "INSERT",
             RowsTag::Update => "UPDATE",
@@ -232,7 +236,7 @@ impl PreparedDml {
     }
 
     /// How many rows it adds to one table, where it does nothing else: see [`PreparedInsert::rows_only_added`].
-    pub fn rows_only_added(&self) -> Option<usize> {
+    pub(crate) fn rows_only_added(&self) -> Option<usize> {
         match self {
             PreparedDml::Insert(insert) => insert.rows_only_added(),
             PreparedDml::Update(_) | PreparedDml::Delete(_) | PreparedDml::Merge(_) | PreparedDml::With(_) => None,
@@ -240,7 +244,7 @@ impl PreparedDml {
     }
 
     /// Whether it may delete a row under one key and insert it under another.
-    pub fn moves_rows(&self) -> bool {
+    pub(crate) fn moves_rows(&self) -> bool {
         match self {
             PreparedDml::Update(update) => update.assigns_key(),
             PreparedDml::Insert(insert) => insert.assigns_key(),
@@ -251,12 +255,12 @@ impl PreparedDml {
     }
 
     /// Whether it changes several tables, or one of them in several ways: then all of it is committed together.
-    pub fn has_several_changes(&self) -> bool {
+    pub(crate) fn has_several_changes(&self) -> bool {
         matches!(self, PreparedDml::With(with) if !with.is_one_change())
     }
 
     /// What the service sets itself although the statement gives it.
-    pub fn notice(&self) -> Option<Notice> {
+    pub(crate) fn notice(&self) -> Option<Notice> {
         match self {
             PreparedDml::Insert(insert) => insert.notice(),
             PreparedDml::With(with) => with.changes().find_map(PreparedDml::notice),
@@ -265,7 +269,7 @@ impl PreparedDml {
     }
 
     /// Which columns will show as text because of it.
-    pub fn evolution(&self) -> Option<Notice> {
+    pub(crate) fn evolution(&self) -> Option<Notice> {
         match self {
             PreparedDml::Insert(insert) => insert.evolution(),
             PreparedDml::Update(update) => update.evolution(),
@@ -279,7 +283,7 @@ impl PreparedDml {
     ///
     /// # Errors
     /// None are expected: looking through the plan returns a `Result`, but nothing in it fails.
-    pub fn can_be_repeated(&self, engine: &Engine) -> SqlResult<bool> {
+    pub(crate) fn can_be_repeated(&self, engine: &Engine) -> SqlResult<bool> {
         let relation = self.relation();
         if relation.kind == RelationKind::Found || relation.open {
             return Ok(false);
@@ -293,7 +297,7 @@ impl PreparedDml {
     }
 
     /// What EXPLAIN shows.
-    pub fn outline(&self) -> Outline<'_> {
+    pub(crate) fn outline(&self) -> Outline<'_> {
         let (verb, query) = match self {
             PreparedDml::Insert(insert) => ("Insert", insert.input()),
             PreparedDml::Update(update) => ("Update", Some(update.input())),
@@ -308,7 +312,7 @@ impl PreparedDml {
     ///
     /// # Errors
     /// What the statement's expressions, the table's constraints or the commit refuse.
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],

@@ -36,7 +36,7 @@ impl NewRows {
     ///
     /// # Errors
     /// The errors of planning the table's defaults, generated columns or checks.
-    pub fn prepare(
+    pub(crate) fn prepare(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,
         given: &[TargetColumn],
@@ -55,12 +55,12 @@ impl NewRows {
     }
 
     /// The columns of completed rows.
-    pub fn targets(&self) -> &[TargetColumn] {
+    pub(crate) fn targets(&self) -> &[TargetColumn] {
         &self.targets
     }
 
     /// Whether rows are complete as they are given, and nothing is asked of them but values where these are required.
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.defaults.is_plain() && self.generated.is_empty() && !self.checks.need_whole_rows()
     }
 
@@ -68,7 +68,7 @@ impl NewRows {
     ///
     /// # Errors
     /// The errors of evaluating constant parts of the table's expressions.
-    pub fn bind(self: &Arc<Self>, planner: &Planner<'_>) -> SqlResult<BoundRows> {
+    pub(crate) fn bind(self: &Arc<Self>, planner: &Planner<'_>) -> SqlResult<BoundRows> {
         let moment = if self.is_plain() { ExecutionProps::new() } else { planner.moment() };
         Ok(BoundRows {
             plan: self.clone(),
@@ -89,7 +89,7 @@ pub(crate) struct BoundRows {
 
 impl BoundRows {
     /// The columns of completed rows.
-    pub fn targets(&self) -> &[TargetColumn] {
+    pub(crate) fn targets(&self) -> &[TargetColumn] {
         &self.plan.targets
     }
 
@@ -97,7 +97,7 @@ impl BoundRows {
     ///
     /// # Errors
     /// What defaults and generated columns meet; 23502 and 23514 for the first bad row.
-    pub async fn complete(&self, given: &RecordBatch) -> Result<RecordBatch, BadRow> {
+    pub(crate) async fn complete(&self, given: &RecordBatch) -> Result<RecordBatch, BadRow> {
         let filled = self.fill(given).await.map_err(|error| BadRow { row: 0, error })?;
         self.finish(&filled)
     }
@@ -106,7 +106,7 @@ impl BoundRows {
     ///
     /// # Errors
     /// The errors of evaluating the defaults.
-    pub async fn fill(&self, given: &RecordBatch) -> SqlResult<RecordBatch> {
+    pub(crate) async fn fill(&self, given: &RecordBatch) -> SqlResult<RecordBatch> {
         let plan = &*self.plan;
         if plan.filled.is_empty() {
             return Ok(given.clone());
@@ -124,7 +124,7 @@ impl BoundRows {
     ///
     /// # Errors
     /// XX000 when a column's values are not of its type.
-    pub fn visible(&self, filled: &RecordBatch) -> SqlResult<RecordBatch> {
+    pub(crate) fn visible(&self, filled: &RecordBatch) -> SqlResult<RecordBatch> {
         let known = |index: usize| values_of(&self.plan.targets, filled.columns(), index);
         RowValues { count: filled.num_rows(), column: &known }.visible(&self.plan.relation)
     }
@@ -133,7 +133,7 @@ impl BoundRows {
     ///
     /// # Errors
     /// The errors of evaluating generated columns; 23502 and 23514 for the first bad row.
-    pub fn finish(&self, filled: &RecordBatch) -> Result<RecordBatch, BadRow> {
+    pub(crate) fn finish(&self, filled: &RecordBatch) -> Result<RecordBatch, BadRow> {
         let of_batch = |error: Box<SqlError>| BadRow { row: 0, error };
         let plan = &*self.plan;
         let batch = if plan.generated.is_empty() {
@@ -155,7 +155,7 @@ impl BoundRows {
     ///
     /// # Errors
     /// The errors of evaluating the default's expression.
-    pub async fn default_values(&self, index: usize, rows: usize) -> SqlResult<ArrayRef> {
+    pub(crate) async fn default_values(&self, index: usize, rows: usize) -> SqlResult<ArrayRef> {
         let values = self.defaults.values(&[index], &self.plan.relation.columns, rows).await?.pop();
         values.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a default was not computed"))
     }

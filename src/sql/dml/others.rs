@@ -26,7 +26,7 @@ impl OtherTables {
     /// # Errors
     /// 42712 for a name that occurs twice, 42P01 for a table that does not exist, or for the target where it cannot be
     /// named.
-    pub async fn read(planner: &Planner<'_>, target: &Ident, from: &[TableWithJoins]) -> SqlResult<Self> {
+    pub(super) async fn read(planner: &Planner<'_>, target: &Ident, from: &[TableWithJoins]) -> SqlResult<Self> {
         if from.is_empty() {
             return Ok(Self::default());
         }
@@ -43,7 +43,7 @@ impl OtherTables {
         Ok(Self { sources })
     }
 
-    pub fn sources(&self) -> &[Source] {
+    pub(super) fn sources(&self) -> &[Source] {
         &self.sources
     }
 
@@ -51,7 +51,7 @@ impl OtherTables {
     ///
     /// # Errors
     /// 0A000 for `*` over a function whose columns are not named.
-    pub fn columns_for(&self, returning: Option<&[SelectItem]>) -> SqlResult<OtherColumns> {
+    pub(super) fn columns_for(&self, returning: Option<&[SelectItem]>) -> SqlResult<OtherColumns> {
         let Some(items) = returning else { return Ok(OtherColumns::default()) };
         let aliases: Vec<&str> = self.sources.iter().map(|source| source.alias.as_str()).collect();
         let named = Named::of(items, &aliases);
@@ -97,17 +97,17 @@ pub(super) struct OtherTable {
 }
 
 impl OtherColumns {
-    pub fn tables(&self) -> &[OtherTable] {
+    pub(super) fn tables(&self) -> &[OtherTable] {
         &self.tables
     }
 
     /// The fields of all tables' columns, one table after the other.
-    pub fn fields(&self) -> &[FieldRef] {
+    pub(super) fn fields(&self) -> &[FieldRef] {
         &self.fields
     }
 
     /// The columns as select items.
-    pub fn items(&self, first_label: usize) -> Vec<SelectItem> {
+    pub(super) fn items(&self, first_label: usize) -> Vec<SelectItem> {
         let columns = self.tables.iter().flat_map(|table| table.columns.iter().map(move |c| (&table.alias, c)));
         let item = |(i, (alias, column)): (usize, (&String, &String))| {
             item(&Ident::with_quote('"', alias.clone()), column, first_label + i)
@@ -117,7 +117,7 @@ impl OtherColumns {
 
     /// With the types that the columns have in a query's result, in which they are the last.
     #[must_use]
-    pub fn typed(mut self, schema: &DFSchema) -> Self {
+    pub(super) fn typed(mut self, schema: &DFSchema) -> Self {
         let count = self.tables.iter().map(|table| table.columns.len()).sum();
         let fields: Vec<FieldRef> = schema.fields().iter().cloned().collect();
         self.fields = fields.iter().skip(fields.len().saturating_sub(count)).cloned().collect();
@@ -136,7 +136,7 @@ pub(super) struct Named<'a> {
 
 impl<'a> Named<'a> {
     /// What is named in `items`; the name of one of the tables shows all that `*` does.
-    pub fn of(items: &[SelectItem], tables: &'a [&'a str]) -> Self {
+    pub(super) fn of(items: &[SelectItem], tables: &'a [&'a str]) -> Self {
         let mut named = Self { tables, ..Self::default() };
         for item in items {
             named.all |= matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
@@ -146,7 +146,7 @@ impl<'a> Named<'a> {
     }
 
     /// Whether a column is shown; `hidden` ones are not by `*`.
-    pub fn shows(&self, column: &str, hidden: bool) -> bool {
+    pub(super) fn shows(&self, column: &str, hidden: bool) -> bool {
         (self.all && !hidden) || self.names.contains(&column.to_ascii_lowercase())
     }
 }

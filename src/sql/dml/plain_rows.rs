@@ -51,7 +51,7 @@ struct PlainProperty {
 
 impl PlainRows {
     /// `None` where the list has other rows, or they need more than being written.
-    pub fn prepare(
+    pub(super) fn prepare(
         planner: &Planner<'_>,
         relation: &Relation,
         targets: &[TargetColumn],
@@ -87,7 +87,7 @@ impl PlainRows {
     }
 
     /// The entities; `None` where one of the rows takes the other way with these parameters.
-    pub fn entities(&self, relation: &Relation, meaning: &CellValues<'_>) -> Option<Vec<Entity>> {
+    pub(super) fn entities(&self, relation: &Relation, meaning: &CellValues<'_>) -> Option<Vec<Entity>> {
         if self.style != meaning.reading.style {
             return None;
         }

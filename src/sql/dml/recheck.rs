@@ -48,13 +48,13 @@ struct BesideOthers {
 
 impl Recheck {
     /// Of an input that reads nothing but the target.
-    pub fn alone(relation: &Arc<Relation>) -> Self {
+    pub(super) fn alone(relation: &Arc<Relation>) -> Self {
         Self { relation: relation.clone(), beside_others: None }
     }
 
     /// Of an input that joins the target to these tables. With `outer`, it also has rows of those that no row of the target
     /// goes with.
-    pub fn beside(
+    pub(super) fn beside(
         relation: &Arc<Relation>,
         input: &Query,
         others: &[Source],
@@ -76,7 +76,7 @@ impl Recheck {
     ///
     /// # Errors
     /// Those of running it; 53200 when there is no memory left to remember which rows go together.
-    pub async fn rows(
+    pub(super) async fn rows(
         &self,
         input: &PlannedQuery,
         planner: &Planner<'_>,
@@ -175,7 +175,7 @@ pub(crate) struct RowsOf {
 impl RowsOf {
     /// # Errors
     /// None are expected: values of every type can be compared.
-    pub fn new(schema: &Schema, columns: Vec<usize>) -> SqlResult<Self> {
+    pub(crate) fn new(schema: &Schema, columns: Vec<usize>) -> SqlResult<Self> {
         let fields = columns.iter().map(|column| SortField::new(schema.field(*column).data_type().clone()));
         let converter = RowConverter::new(fields.collect())?;
         Ok(Self { columns, converter })
@@ -183,7 +183,7 @@ impl RowsOf {
 
     /// # Errors
     /// None are expected: the batch has the columns that the schema tells.
-    pub fn of(&mut self, batch: &RecordBatch) -> SqlResult<Rows> {
+    pub(crate) fn of(&mut self, batch: &RecordBatch) -> SqlResult<Rows> {
         Ok(self.converter.convert_columns(batch.project(&self.columns)?.columns())?)
     }
 }

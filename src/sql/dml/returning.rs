@@ -54,7 +54,7 @@ impl Returning {
     ///
     /// # Errors
     /// The errors of planning the clause's expressions.
-    pub async fn prepare(
+    pub(super) async fn prepare(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,
         alias: &Ident,
@@ -74,17 +74,17 @@ impl Returning {
         Ok(Some(Self { relation, others, query, planned, schema, shows_versions }))
     }
 
-    pub fn columns(&self) -> Arc<[ResultColumn]> {
+    pub(super) fn columns(&self) -> Arc<[ResultColumn]> {
         self.planned.columns.clone()
     }
 
     /// The columns as the plan has them: no two of one name.
-    pub fn result_schema(&self) -> SchemaRef {
+    pub(super) fn result_schema(&self) -> SchemaRef {
         self.planned.plan.schema().inner().clone()
     }
 
     /// The schema of rows of the target: all columns of the relation, NULLs allowed.
-    pub fn row_schema(relation: &Relation) -> SchemaRef {
+    pub(super) fn row_schema(relation: &Relation) -> SchemaRef {
         let fields: Vec<_> =
             relation.arrow_schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
         Arc::new(Schema::new(fields))
@@ -94,7 +94,7 @@ impl Returning {
     ///
     /// # Errors
     /// XX000 when these are not the columns that were planned.
-    pub fn joined(&self, target: &RecordBatch, others: &[ArrayRef]) -> SqlResult<RecordBatch> {
+    pub(super) fn joined(&self, target: &RecordBatch, others: &[ArrayRef]) -> SqlResult<RecordBatch> {
         let columns: Vec<ArrayRef> = target.columns().iter().chain(others).cloned().collect();
         self.read(&columns)
     }
@@ -103,12 +103,12 @@ impl Returning {
     ///
     /// # Errors
     /// As [`Returning::joined`].
-    pub fn read(&self, columns: &[ArrayRef]) -> SqlResult<RecordBatch> {
+    pub(super) fn read(&self, columns: &[ArrayRef]) -> SqlResult<RecordBatch> {
         Ok(RecordBatch::try_new(self.schema.clone(), columns.to_vec())?)
     }
 
     /// Whether it shows versions, which the store gives the rows when they are committed.
-    pub fn shows_versions(&self) -> bool {
+    pub(super) fn shows_versions(&self) -> bool {
         self.shows_versions
     }
 
@@ -117,7 +117,7 @@ impl Returning {
     ///
     /// # Errors
     /// What the clause's expressions refuse; what the commit meets.
-    pub async fn finish(
+    pub(super) async fn finish(
         clause: Option<&Self>,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],

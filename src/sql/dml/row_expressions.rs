@@ -39,7 +39,7 @@ impl RowExpressions {
     ///
     /// # Errors
     /// The errors of planning the expressions: names, types, functions.
-    pub fn plan(
+    pub(crate) fn plan(
         planner: &Planner<'_>,
         table: &str,
         columns: &SchemaRef,
@@ -69,12 +69,12 @@ impl RowExpressions {
     }
 
     /// The types of the expressions' values.
-    pub fn types(&self) -> &[SqlType] {
+    pub(crate) fn types(&self) -> &[SqlType] {
         &self.types
     }
 
     /// Whether they depend on nothing but the row.
-    pub fn are_immutable(&self) -> bool {
+    pub(crate) fn are_immutable(&self) -> bool {
         let varies = |expression: &Expr| match expression {
             Expr::ScalarFunction(call) => call.func.signature().volatility != Volatility::Immutable,
             _ => false,
@@ -86,7 +86,7 @@ impl RowExpressions {
     ///
     /// # Errors
     /// The errors of evaluating constant parts of the expressions.
-    pub fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundExpressions> {
+    pub(crate) fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundExpressions> {
         let context = SimplifyContext::builder()
             .with_schema(self.schema.clone())
             .with_config_options(moment.config_options().cloned().unwrap_or_default())
@@ -114,7 +114,7 @@ impl BoundExpressions {
     ///
     /// # Errors
     /// The errors of evaluating the expression.
-    pub fn constant(&self, index: usize) -> SqlResult<ArrayRef> {
+    pub(crate) fn constant(&self, index: usize) -> SqlResult<ArrayRef> {
         self.evaluate(index, &batch_of(Arc::new(Schema::empty()), Vec::new(), 1)?)
     }
 
@@ -122,7 +122,7 @@ impl BoundExpressions {
     ///
     /// # Errors
     /// The errors of evaluating the expression.
-    pub fn evaluate(&self, index: usize, rows: &RecordBatch) -> SqlResult<ArrayRef> {
+    pub(crate) fn evaluate(&self, index: usize, rows: &RecordBatch) -> SqlResult<ArrayRef> {
         let expression = self
             .expressions
             .get(index)

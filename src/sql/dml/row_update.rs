@@ -26,7 +26,7 @@ pub(super) struct RowUpdate {
 impl RowUpdate {
     /// # Errors
     /// The errors of planning the table's generated columns or checks.
-    pub fn prepare(planner: &Planner<'_>, relation: &Arc<Relation>, set: SetClause) -> SqlResult<Self> {
+    pub(super) fn prepare(planner: &Planner<'_>, relation: &Arc<Relation>, set: SetClause) -> SqlResult<Self> {
         let changes = Box::new(ChangedRows::prepare(planner, relation, set.targets().cloned().collect())?);
         Ok(Self { relation: relation.clone(), set, changes })
     }
@@ -36,7 +36,7 @@ impl RowUpdate {
     ///
     /// # Errors
     /// As [`RowUpdate::prepare`].
-    pub fn keep_own_types(
+    pub(super) fn keep_own_types(
         mut self,
         planner: &Planner<'_>,
         schema: &Schema,
@@ -49,16 +49,16 @@ impl RowUpdate {
         Ok((self, shown))
     }
 
-    pub fn relation(&self) -> &Arc<Relation> {
+    pub(super) fn relation(&self) -> &Arc<Relation> {
         &self.relation
     }
 
     /// Whether the rows are needed as they were, and not only what is assigned.
-    pub fn need_whole_rows(&self) -> bool {
+    pub(super) fn need_whole_rows(&self) -> bool {
         self.changes.need_whole_rows()
     }
 
-    pub fn assigns_key(&self) -> bool {
+    pub(super) fn assigns_key(&self) -> bool {
         self.set.assigns_key()
     }
 
@@ -66,7 +66,7 @@ impl RowUpdate {
     ///
     /// # Errors
     /// What the values' checks and the rules of transactions refuse.
-    pub async fn write(
+    pub(super) async fn write(
         &self,
         writes: &mut Writes<'_>,
         key: &EntityKey,

@@ -37,7 +37,7 @@ impl RowsToWrite {
     ///
     /// # Errors
     /// 23502 for a key that is NULL or missing, 22023 for one that cannot be stored.
-    pub fn new(relation: &Arc<Relation>, targets: &[TargetColumn], batch: &RecordBatch) -> SqlResult<Self> {
+    pub(crate) fn new(relation: &Arc<Relation>, targets: &[TargetColumn], batch: &RecordBatch) -> SqlResult<Self> {
         let column =
             |index: usize| targets.iter().position(|t| *t == TargetColumn::Known(index)).map(|i| batch.column(i));
         let keys = match &relation.generated_partition {
@@ -61,17 +61,17 @@ impl RowsToWrite {
         Ok(Self { properties, keys })
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }
 
-    pub fn key(&self, row: usize) -> EntityKey {
+    pub(crate) fn key(&self, row: usize) -> EntityKey {
         self.keys.key(row)
     }
 
     /// All rows as entities that must not be there, where that can be told at a glance; else each is an [`RowsToWrite::entity`] of
     /// its own, and says what is wrong with it.
-    pub fn new_entities(&self, relation: &Relation) -> Option<NewEntities> {
+    pub(crate) fn new_entities(&self, relation: &Relation) -> Option<NewEntities> {
         let column = |property: &PropertyColumn| {
             Some((property.name.clone(), edm::to_edm_column(&property.values, &property.sql_type)?))
         };
@@ -83,7 +83,7 @@ impl RowsToWrite {
     ///
     /// # Errors
     /// The errors of checking the values.
-    pub fn entity(&self, row: usize) -> SqlResult<Entity> {
+    pub(crate) fn entity(&self, row: usize) -> SqlResult<Entity> {
         let mut properties = Properties::with_capacity(self.properties.len());
         for column in &self.properties {
             if let Some(value) = edm::to_edm(&column.values, &column.sql_type, row)? {

@@ -58,7 +58,7 @@ impl SetClause {
     ///
     /// # Errors
     /// 42703 for an unknown column, 42601 for a wrong number of values, 428C9 for a generated column.
-    pub async fn read(
+    pub(super) async fn read(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,
         assignments: &[Assignment],
@@ -91,22 +91,22 @@ impl SetClause {
     }
 
     /// How many columns the values are computed in.
-    pub fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         self.width
     }
 
-    pub fn targets(&self) -> impl Iterator<Item = &TargetColumn> {
+    pub(super) fn targets(&self) -> impl Iterator<Item = &TargetColumn> {
         self.assignments.iter().map(|assigned| &assigned.target)
     }
 
     /// Whether it may change the keys of rows.
-    pub fn assigns_key(&self) -> bool {
+    pub(super) fn assigns_key(&self) -> bool {
         let key_columns = self.relation.key_columns();
         self.targets().any(|target| key_columns.iter().any(|c| *target == TargetColumn::Known(*c)))
     }
 
     /// The columns that take the values, which begin at `first`. What is not declared takes values of all types.
-    pub fn receivers(&self, first: usize) -> Vec<Receiver> {
+    pub(super) fn receivers(&self, first: usize) -> Vec<Receiver> {
         let receiver = |assigned: &Assigned| {
             let column = assigned.target.column(&self.relation)?;
             (assigned.field.is_none() && column.observed.is_none()).then(|| Receiver {
@@ -121,7 +121,7 @@ impl SetClause {
 
     /// Lets values of undeclared properties keep their own types, which a plan's schema tells; the values begin at
     /// `first`. The table as it shows then.
-    pub fn keep_own_types(&mut self, schema: &Schema, first: usize) -> Arc<Relation> {
+    pub(super) fn keep_own_types(&mut self, schema: &Schema, first: usize) -> Arc<Relation> {
         for assigned in self.assignments.iter_mut().filter(|assigned| assigned.field.is_none()) {
             let from = SqlType::of_field(schema.field(first + assigned.column));
             let stored = assigned.target.column(&self.relation).map(|c| stored_type(c, &from, assigned.untyped));
@@ -135,7 +135,7 @@ impl SetClause {
     ///
     /// # Errors
     /// The errors of assigning them to their columns.
-    pub fn values(&self, batch: &RecordBatch, first: usize) -> SqlResult<Vec<ArrayRef>> {
+    pub(super) fn values(&self, batch: &RecordBatch, first: usize) -> SqlResult<Vec<ArrayRef>> {
         let schema = batch.schema();
         let value = |assigned: &Assigned| {
             let index = first + assigned.column;
@@ -188,7 +188,7 @@ impl SetClause {
     ///
     /// # Errors
     /// 42601 for a column that is assigned twice.
-    pub fn check_assigned_once(&self) -> SqlResult<()> {
+    pub(super) fn check_assigned_once(&self) -> SqlResult<()> {
         let mut names = HashSet::new();
         for target in self.targets() {
             let name = target.name(&self.relation);

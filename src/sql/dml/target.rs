@@ -126,14 +126,14 @@ pub(crate) enum TargetColumn {
 }
 
 impl TargetColumn {
-    pub fn column<'r>(&self, relation: &'r Relation) -> Option<&'r RelationColumn> {
+    pub(crate) fn column<'r>(&self, relation: &'r Relation) -> Option<&'r RelationColumn> {
         match self {
             TargetColumn::Known(index) => relation.columns.get(*index),
             TargetColumn::New(_) => None,
         }
     }
 
-    pub fn name<'a>(&'a self, relation: &'a Relation) -> &'a str {
+    pub(crate) fn name<'a>(&'a self, relation: &'a Relation) -> &'a str {
         match self {
             TargetColumn::Known(index) => &relation.columns[*index].name,
             TargetColumn::New(name) => name.as_str(),

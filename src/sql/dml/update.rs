@@ -47,7 +47,7 @@ pub(crate) struct PreparedUpdate {
 impl PreparedUpdate {
     /// # Errors
     /// The errors of planning the statement; 0A000 for clauses PostgreSQL does not have.
-    pub async fn prepare(planner: &Planner<'_>, update: &ast::Update, declared: &[SqlType]) -> SqlResult<Self> {
+    pub(crate) async fn prepare(planner: &Planner<'_>, update: &ast::Update, declared: &[SqlType]) -> SqlResult<Self> {
         if update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() || update.output.is_some() {
             return Err(SqlError::not_supported("this clause of UPDATE"));
         }
@@ -95,12 +95,12 @@ impl PreparedUpdate {
         Ok(Self { input, recheck, rows, joins: !from.is_empty(), returning, parameters: declared, evolution })
     }
 
-    pub fn parameters(&self) -> &[SqlType] {
+    pub(crate) fn parameters(&self) -> &[SqlType] {
         &self.parameters
     }
 
     /// Which columns will show as text because of it.
-    pub fn evolution(&self) -> Option<Notice> {
+    pub(crate) fn evolution(&self) -> Option<Notice> {
         self.evolution.clone()
     }
 
@@ -108,20 +108,20 @@ impl PreparedUpdate {
         self.returning.as_ref()
     }
 
-    pub fn relation(&self) -> &Arc<Relation> {
+    pub(crate) fn relation(&self) -> &Arc<Relation> {
         self.rows.relation()
     }
 
-    pub fn input(&self) -> &PlannedQuery {
+    pub(crate) fn input(&self) -> &PlannedQuery {
         &self.input
     }
 
     /// Whether it may change the keys of rows.
-    pub fn assigns_key(&self) -> bool {
+    pub(crate) fn assigns_key(&self) -> bool {
         self.rows.assigns_key()
     }
 
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],

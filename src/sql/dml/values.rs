@@ -48,7 +48,7 @@ pub(super) enum Cell {
 
 impl Cell {
     /// Whether it is the same in every run of the statement.
-    pub fn is_constant(&self) -> bool {
+    pub(super) fn is_constant(&self) -> bool {
         match self {
             Cell::Null | Cell::Text(_) | Cell::Number(_) | Cell::Boolean(_) => true,
             Cell::Parameter(_) | Cell::Default | Cell::Computed(_) => false,
@@ -85,7 +85,7 @@ pub(super) fn values_list(query: &Query) -> Option<&[ast::Parens<Vec<Expr>>]> {
 
 impl ValuesList {
     /// The one row of `DEFAULT VALUES`.
-    pub fn of_defaults() -> Self {
+    pub(super) fn of_defaults() -> Self {
         Self { rows: vec![Vec::new()], plans: Vec::new(), in_turn: false }
     }
 
@@ -94,7 +94,7 @@ impl ValuesList {
     ///
     /// # Errors
     /// 42601 for rows of different lengths, and what is wrong with the expressions.
-    pub async fn prepare(
+    pub(super) async fn prepare(
         planner: &Planner<'_>,
         rows: &[ast::Parens<Vec<Expr>>],
         declared: &mut Vec<SqlType>,
@@ -128,21 +128,21 @@ impl ValuesList {
     }
 
     /// Whether each row must be complete before anything of the next one is computed.
-    pub fn is_in_turn(&self) -> bool {
+    pub(super) fn is_in_turn(&self) -> bool {
         self.in_turn
     }
 
-    pub fn rows(&self) -> &[Vec<Cell>] {
+    pub(super) fn rows(&self) -> &[Vec<Cell>] {
         &self.rows
     }
 
     /// The query behind the computed cells, where one does it.
-    pub fn input(&self) -> Option<&PlannedQuery> {
+    pub(super) fn input(&self) -> Option<&PlannedQuery> {
         self.plans.first().map(|plan| &plan.input)
     }
 
     /// The type of the first value in a column that has one of its own: literal strings and parameters have none.
-    pub fn own_type(&self, column: usize) -> Option<SqlType> {
+    pub(super) fn own_type(&self, column: usize) -> Option<SqlType> {
         self.rows.iter().find_map(|row| match row.get(column)? {
             Cell::Null | Cell::Text(_) | Cell::Default | Cell::Parameter(_) => None,
             Cell::Number(text) => Some(match number_type(text) {
@@ -159,7 +159,7 @@ impl ValuesList {
     }
 
     /// The first parameter in a column.
-    pub fn parameter(&self, column: usize) -> Option<usize> {
+    pub(super) fn parameter(&self, column: usize) -> Option<usize> {
         self.rows.iter().find_map(|row| match row.get(column)? {
             Cell::Parameter(index) => Some(*index),
             _ => None,
@@ -167,17 +167,17 @@ impl ValuesList {
     }
 
     /// Whether DEFAULT stands in a column.
-    pub fn asks_default(&self, column: usize) -> bool {
+    pub(super) fn asks_default(&self, column: usize) -> bool {
         self.rows.iter().any(|row| row.get(column) == Some(&Cell::Default))
     }
 
     /// Whether nothing but DEFAULT stands in a column.
-    pub fn is_all_default(&self, column: usize) -> bool {
+    pub(super) fn is_all_default(&self, column: usize) -> bool {
         self.rows.iter().all(|row| row.get(column) == Some(&Cell::Default))
     }
 
     /// Takes a column out of the list.
-    pub fn remove_column(&mut self, column: usize) {
+    pub(super) fn remove_column(&mut self, column: usize) {
         for row in &mut self.rows {
             row.remove(column);
         }
@@ -187,7 +187,7 @@ impl ValuesList {
     ///
     /// # Errors
     /// The errors of evaluating the expressions.
-    pub async fn compute(&self, planner: &Planner<'_>, parameters: &[ScalarValue]) -> SqlResult<Vec<Computed>> {
+    pub(super) async fn compute(&self, planner: &Planner<'_>, parameters: &[ScalarValue]) -> SqlResult<Vec<Computed>> {
         let mut computed = Vec::new();
         for plan in &self.plans {
             plan.compute(planner, parameters, &mut computed).await?;
@@ -199,7 +199,7 @@ impl ValuesList {
     ///
     /// # Errors
     /// As [`ValuesList::compute`].
-    pub async fn compute_row(
+    pub(super) async fn compute_row(
         &self,
         row: usize,
         planner: &Planner<'_>,
@@ -281,7 +281,7 @@ pub(super) struct CellValues<'a> {
 
 impl<'a> CellValues<'a> {
     /// Of constants alone. One that means the time is an error: it is another one in each run.
-    pub fn of_constants(reading: Reading) -> Self {
+    pub(super) fn of_constants(reading: Reading) -> Self {
         Self { parameters: &[], declared: &[], computed: &[], reading: Reading { now: None, ..reading } }
     }
 
@@ -289,7 +289,7 @@ impl<'a> CellValues<'a> {
     ///
     /// # Errors
     /// The errors of assigning it to the column.
-    pub fn value(&self, cell: &Cell, sql_type: &SqlType) -> SqlResult<ScalarValue> {
+    pub(super) fn value(&self, cell: &Cell, sql_type: &SqlType) -> SqlResult<ScalarValue> {
         match cell {
             Cell::Null | Cell::Default => Ok(ScalarValue::try_from(sql_type.arrow())?),
             Cell::Text(text) => parse_text_as(sql_type, text, self.reading),
@@ -315,7 +315,7 @@ impl<'a> CellValues<'a> {
     ///
     /// # Errors
     /// As [`CellValues::value`].
-    pub fn parameter(&self, index: usize, sql_type: &SqlType) -> SqlResult<Cow<'a, ScalarValue>> {
+    pub(super) fn parameter(&self, index: usize, sql_type: &SqlType) -> SqlResult<Cow<'a, ScalarValue>> {
         const MISSING: (&ScalarValue, &SqlType) = (&ScalarValue::Null, &SqlType::Text);
         let value = self.parameters.get(index).unwrap_or(MISSING.0);
         let from = self.declared.get(index).unwrap_or(MISSING.1);

@@ -59,7 +59,7 @@ impl PreparedWith {
     /// # Errors
     /// The errors of planning one of the parts; 42712 for a name that is there twice, 0A000 for MERGE in WITH and for
     /// rows of a part that returns none.
-    pub async fn prepare(planner: &Planner<'_>, query: &Query, declared: &[SqlType]) -> SqlResult<Self> {
+    pub(crate) async fn prepare(planner: &Planner<'_>, query: &Query, declared: &[SqlType]) -> SqlResult<Self> {
         check_names(query)?;
         let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
         let mut around = Surroundings::new(recursive);
@@ -98,11 +98,11 @@ impl PreparedWith {
         Ok(Self { recursive, parts, query, main, parameters: declared, relation })
     }
 
-    pub fn parameters(&self) -> &[SqlType] {
+    pub(crate) fn parameters(&self) -> &[SqlType] {
         &self.parameters
     }
 
-    pub fn columns(&self) -> Option<Arc<[ResultColumn]>> {
+    pub(crate) fn columns(&self) -> Option<Arc<[ResultColumn]>> {
         match &self.main {
             Step::Change(change) => change.columns(),
             Step::Query(query) => Some(query.columns.clone()),
@@ -110,7 +110,7 @@ impl PreparedWith {
         }
     }
 
-    pub fn tag(&self) -> RowsTag {
+    pub(crate) fn tag(&self) -> RowsTag {
         match &self.main {
             Step::Change(change) => change.tag(),
             Step::Query(_) | Step::Inline => RowsTag::Select,
@@ -118,34 +118,34 @@ impl PreparedWith {
     }
 
     /// The changes in it, in the order in which they run.
-    pub fn changes(&self) -> impl Iterator<Item = &PreparedDml> {
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &PreparedDml> {
         self.parts.iter().map(|part| &part.step).chain([&self.main]).filter_map(Step::change)
     }
 
     /// The queries that the parts are, or find their rows with.
-    pub fn inputs(&self) -> Vec<&PlannedQuery> {
+    pub(crate) fn inputs(&self) -> Vec<&PlannedQuery> {
         let steps = self.parts.iter().map(|part| &part.step).chain([&self.main]);
         steps.flat_map(Step::inputs).collect()
     }
 
     /// Whether it is one change with queries before it, which needs no transaction around it.
-    pub fn is_one_change(&self) -> bool {
+    pub(crate) fn is_one_change(&self) -> bool {
         matches!(self.main, Step::Change(_)) && self.changes().count() == 1
     }
 
-    pub fn relation(&self) -> &Arc<Relation> {
+    pub(crate) fn relation(&self) -> &Arc<Relation> {
         &self.relation
     }
 
     /// What EXPLAIN shows: the statement behind WITH, over the parts that run before it.
-    pub fn outline(&self) -> Outline<'_> {
+    pub(crate) fn outline(&self) -> Outline<'_> {
         let mut outline = self.main.outline().unwrap_or(Outline { title: None, query: None, parts: Vec::new() });
         let parts = self.parts.iter().filter_map(|part| Some((&*part.cte.alias.name.value, part.step.outline()?)));
         outline.parts = parts.collect();
         outline
     }
 
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],

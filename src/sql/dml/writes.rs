@@ -55,39 +55,39 @@ pub(crate) struct Change {
 }
 
 impl<'a> Writes<'a> {
-    pub fn new(engine: &Engine, relation: Arc<Relation>, reads: Arc<Reads>, mode: WriteMode<'a>) -> Self {
+    pub(crate) fn new(engine: &Engine, relation: Arc<Relation>, reads: Arc<Reads>, mode: WriteMode<'a>) -> Self {
         let changed = ChangedKeys::new(engine.memory("keys of changed rows"));
         Self { relation, reads, now: engine.now(), mode, changed, has_several_changes: false, locks_early: false }
     }
 
     /// Rows are locked as they are found, also where they are committed as they come.
     #[must_use]
-    pub fn locking_early(self, locks_early: bool) -> Self {
+    pub(crate) fn locking_early(self, locks_early: bool) -> Self {
         Self { locks_early, ..self }
     }
 
     /// Whether rows are locked as they are found: where locks bind everybody.
-    pub fn locks_early(&self) -> bool {
+    pub(crate) fn locks_early(&self) -> bool {
         (self.locks_early || !self.is_direct()) && self.claims().is_some()
     }
 
     /// Whether a row that changed since the snapshot ends the transaction.
-    pub fn keeps_snapshot(&self) -> bool {
+    pub(crate) fn keeps_snapshot(&self) -> bool {
         self.claims().is_some_and(Claims::keeps_snapshot)
     }
 
     /// Goes on with another table of the same statement.
-    pub fn aim_at(&mut self, relation: &Arc<Relation>) {
+    pub(crate) fn aim_at(&mut self, relation: &Arc<Relation>) {
         self.relation = relation.clone();
     }
 
     /// Several parts of the statement change rows, maybe the same ones.
-    pub fn expect_several_changes(&mut self) {
+    pub(crate) fn expect_several_changes(&mut self) {
         self.has_several_changes = true;
     }
 
     /// Whether a row that a part of the statement finds may have been changed by another part.
-    pub fn has_several_changes(&self) -> bool {
+    pub(crate) fn has_several_changes(&self) -> bool {
         self.has_several_changes
     }
 
@@ -96,17 +96,17 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// 53200 when there is no memory left to remember it.
-    pub fn first_change(&mut self, key: &EntityKey) -> SqlResult<bool> {
+    pub(crate) fn first_change(&mut self, key: &EntityKey) -> SqlResult<bool> {
         self.changed.note(&self.relation.stored, key)
     }
 
     /// Whether the statement has changed a row.
-    pub fn has_changed(&self, key: &EntityKey) -> bool {
+    pub(crate) fn has_changed(&self, key: &EntityKey) -> bool {
         self.changed.contains(&self.relation.stored, key)
     }
 
     /// The locks of a statement on its own, for its next run.
-    pub fn into_claims(self) -> Option<Claims> {
+    pub(crate) fn into_claims(self) -> Option<Claims> {
         match self.mode {
             WriteMode::Direct(writer) => writer.into_claims(),
             WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => None,
@@ -114,12 +114,12 @@ impl<'a> Writes<'a> {
     }
 
     /// True when operations are committed as they come, so that what they meet in the store is learnt from it.
-    pub fn is_direct(&self) -> bool {
+    pub(crate) fn is_direct(&self) -> bool {
         matches!(self.mode, WriteMode::Direct(_))
     }
 
     /// What was committed already. While that is nothing, a statement that met a conflict can simply be run again.
-    pub fn committed(&self) -> EgtCount {
+    pub(crate) fn committed(&self) -> EgtCount {
         match &self.mode {
             WriteMode::Direct(writer) => writer.committed(),
             WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => EgtCount::default(),
@@ -127,7 +127,7 @@ impl<'a> Writes<'a> {
     }
 
     /// The extent of what was committed already, where observe mode looks on.
-    pub fn take_footprint(&mut self) -> Option<Footprint> {
+    pub(crate) fn take_footprint(&mut self) -> Option<Footprint> {
         match &mut self.mode {
             WriteMode::Direct(writer) => writer.take_footprint(),
             WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => None,
@@ -135,14 +135,14 @@ impl<'a> Writes<'a> {
     }
 
     /// Says where in the statement's input the next row is: its line, say.
-    pub fn set_position(&mut self, position: u64) {
+    pub(crate) fn set_position(&mut self, position: u64) {
         if let WriteMode::Direct(writer) = &mut self.mode {
             writer.set_position(position);
         }
     }
 
     /// Where the row was that the last error was about, as far as that is known of rows committed as they come.
-    pub fn failed_at(&self) -> Option<u64> {
+    pub(crate) fn failed_at(&self) -> Option<u64> {
         match &self.mode {
             WriteMode::Direct(writer) => writer.failed_at(),
             WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => None,
@@ -151,7 +151,7 @@ impl<'a> Writes<'a> {
 
     /// The statement fails with this error: what is committed as it comes goes no further. Gives the error to tell, which
     /// says what is committed already.
-    pub async fn give_up(&mut self, error: Box<SqlError>) -> Box<SqlError> {
+    pub(crate) async fn give_up(&mut self, error: Box<SqlError>) -> Box<SqlError> {
         match &mut self.mode {
             WriteMode::Direct(writer) => writer.give_up(error).await,
             WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => error,
@@ -159,7 +159,7 @@ impl<'a> Writes<'a> {
     }
 
     /// Keeps new versions for RETURNING.
-    pub fn keep_versions(&mut self) {
+    pub(crate) fn keep_versions(&mut self) {
         if let WriteMode::Direct(writer) = &mut self.mode {
             writer.keep_versions();
         }
@@ -169,7 +169,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn current(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+    pub(crate) async fn current(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         match self.own_image(key)? {
             Some(image) => Ok(image),
             None => self.reads.get(&self.relation.stored, key).await,
@@ -180,7 +180,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// 55P03, 40P01 when it cannot be locked; when the store fails.
-    pub async fn lock_current(&mut self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+    pub(crate) async fn lock_current(&mut self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         let relation = self.relation.clone();
         let Some(claims) = self.claims_mut() else { return self.current(key).await };
         claims.lock(&relation, key, RowStrength::Update).await?;
@@ -191,7 +191,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// As [`Writes::lock_current`]; 40001 when a transaction that reads one snapshot does not see what is there.
-    pub async fn lock_conflicting(&mut self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+    pub(crate) async fn lock_conflicting(&mut self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         let current = self.lock_current(key).await?;
         if self.claims().is_some_and(Claims::keeps_snapshot) {
             let seen = self.current(key).await?;
@@ -206,7 +206,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// 23505 when it is known to be there, 0A000 or 54000 when a block would break a rule of EGTs.
-    pub async fn insert(&mut self, entity: Entity) -> SqlResult<()> {
+    pub(crate) async fn insert(&mut self, entity: Entity) -> SqlResult<()> {
         let is_there = match self.learns_of_keys_at_commit() {
             true => self.own_image(&entity.key)?.flatten().is_some(),
             false => self.lock_current(&entity.key).await?.is_some(),
@@ -222,7 +222,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// As [`Writes::insert`].
-    pub async fn insert_rows(&mut self, rows: &RowsToWrite, lines: Option<&[u64]>) -> SqlResult<bool> {
+    pub(crate) async fn insert_rows(&mut self, rows: &RowsToWrite, lines: Option<&[u64]>) -> SqlResult<bool> {
         let WriteMode::Direct(writer) = &mut self.mode else { return Ok(false) };
         // What one entity group transaction holds is collected first: it may become one.
         let may_be_one = rows.len() <= EGT_MAX_OPERATIONS && !writer.has_begun();
@@ -239,7 +239,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// As [`Writes::insert`].
-    pub async fn insert_absent(&mut self, entity: Entity) -> SqlResult<()> {
+    pub(crate) async fn insert_absent(&mut self, entity: Entity) -> SqlResult<()> {
         self.put_insertion(entity).await
     }
 
@@ -258,7 +258,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// As [`Writes::insert`], but for 23505.
-    pub async fn upsert(&mut self, entity: Entity, replace: bool) -> SqlResult<()> {
+    pub(crate) async fn upsert(&mut self, entity: Entity, replace: bool) -> SqlResult<()> {
         entity.check()?;
         if let WriteMode::Direct(writer) = &mut self.mode {
             let operation = if replace { Operation::InsertOrReplace(entity) } else { Operation::InsertOrMerge(entity) };
@@ -282,7 +282,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// 40001 when it is gone meanwhile, 0A000 or 54000 when a block would break a rule of EGTs.
-    pub async fn update(&mut self, key: &EntityKey, etag: &ETag, change: Change) -> SqlResult<()> {
+    pub(crate) async fn update(&mut self, key: &EntityKey, etag: &ETag, change: Change) -> SqlResult<()> {
         if let WriteMode::Direct(writer) = &mut self.mode
             && change.removed.is_empty()
         {
@@ -313,7 +313,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// 0A000 or 54000 when a block would break a rule of EGTs.
-    pub async fn delete(&mut self, key: EntityKey, etag: &ETag) -> SqlResult<()> {
+    pub(crate) async fn delete(&mut self, key: EntityKey, etag: &ETag) -> SqlResult<()> {
         self.check_insertion_before_it_goes(&key).await?;
         let (relation, now) = (self.relation.clone(), self.now);
         match &mut self.mode {
@@ -329,7 +329,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// 0A000, unless observe mode carries it out.
-    pub fn check_move(&mut self, from: &PartitionKey, to: &PartitionKey) -> SqlResult<()> {
+    pub(crate) fn check_move(&mut self, from: &PartitionKey, to: &PartitionKey) -> SqlResult<()> {
         if !self.relation.place().has_rules() {
             return Ok(());
         }
@@ -345,7 +345,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// The first commit that failed.
-    pub async fn finish(&mut self) -> SqlResult<BTreeMap<EntityKey, Written>> {
+    pub(crate) async fn finish(&mut self) -> SqlResult<BTreeMap<EntityKey, Written>> {
         match &mut self.mode {
             WriteMode::Direct(writer) => writer.finish().await,
             WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => Ok(BTreeMap::new()),
@@ -357,7 +357,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// 55P03, 40P01 when it cannot be locked; when the store fails.
-    pub async fn lock_and_see(
+    pub(crate) async fn lock_and_see(
         &mut self,
         key: &EntityKey,
         version: &ETag,
@@ -399,7 +399,7 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn newest(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+    pub(crate) async fn newest(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         match (self.own_image(key)?, self.claims()) {
             (Some(image), _) => Ok(image),
             (None, Some(claims)) => claims.now(&self.relation, key).await,

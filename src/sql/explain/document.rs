@@ -33,7 +33,7 @@ pub(super) enum Document {
 const STEP: usize = 2;
 
 impl Document {
-    pub fn json(&self) -> String {
+    pub(super) fn json(&self) -> String {
         let mut out = String::from("[\n");
         indent(&mut out, STEP);
         match self {
@@ -44,7 +44,7 @@ impl Document {
         out
     }
 
-    pub fn xml(&self) -> String {
+    pub(super) fn xml(&self) -> String {
         let mut out = String::from("<explain xmlns=\"http://www.postgresql.org/2009/explain\">\n");
         match self {
             Document::Query(fields) => xml_group("Query", fields, STEP, &mut out),
@@ -58,7 +58,7 @@ impl Document {
         out
     }
 
-    pub fn yaml(&self) -> String {
+    pub(super) fn yaml(&self) -> String {
         let mut out = String::from("- ");
         match self {
             Document::Query(fields) => yaml_fields(fields, STEP, &mut out),

@@ -47,7 +47,12 @@ impl Plan {
     ///
     /// # Errors
     /// What is wrong with a literal that had no type.
-    pub fn build(self, name: &'static str, operands: Vec<Operand>, parameters: &Parameters<'_>) -> SqlResult<Expr> {
+    pub(super) fn build(
+        self,
+        name: &'static str,
+        operands: Vec<Operand>,
+        parameters: &Parameters<'_>,
+    ) -> SqlResult<Expr> {
         let coerced = operands.into_iter().zip(&self.operands).map(|(operand, to)| operand.coerced(to, parameters));
         let mut coerced: Vec<Expr> = coerced.collect::<SqlResult<_>>()?;
         let mut symbol = Some(name);

@@ -20,7 +20,7 @@ pub(super) struct Chosen {
 
 impl Chosen {
     /// The call; each value has its key.
-    pub fn call(is_greatest: bool, values: Vec<Expr>, keys: Vec<Expr>) -> Expr {
+    pub(super) fn call(is_greatest: bool, values: Vec<Expr>, keys: Vec<Expr>) -> Expr {
         let signature = Signature::any(values.len() + keys.len(), Volatility::Immutable);
         let arguments = values.into_iter().chain(keys).collect();
         ScalarUDF::new_from_impl(Self { is_greatest, signature }).call(arguments)

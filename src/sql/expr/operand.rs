@@ -24,22 +24,22 @@ pub(super) struct Operand {
 impl Operand {
     /// # Errors
     /// When the expression is of columns that the schema does not have.
-    pub fn of(expr: Expr, schema: &dyn ExprSchema) -> Result<Self> {
+    pub(super) fn of(expr: Expr, schema: &dyn ExprSchema) -> Result<Self> {
         let value_type = type_of(&expr, schema)?;
         Ok(Self { expr, value_type })
     }
 
-    pub fn sql_type(&self) -> &SqlType {
+    pub(super) fn sql_type(&self) -> &SqlType {
         &self.value_type.sql_type
     }
 
     /// Whether it has no type yet: a literal in quotes, NULL, a parameter that stands alone.
-    pub fn is_unknown(&self) -> bool {
+    pub(super) fn is_unknown(&self) -> bool {
         self.value_type.is_unknown()
     }
 
     /// The value of a constant that has a type.
-    pub fn constant(&self) -> Option<&ScalarValue> {
+    pub(super) fn constant(&self) -> Option<&ScalarValue> {
         match &self.expr {
             Expr::Literal(value, _) if !self.is_unknown() => Some(value),
             _ => None,
@@ -47,7 +47,7 @@ impl Operand {
     }
 
     /// How many digits it has, a constant no more than it is written with; `None` for what is not an exact number.
-    pub fn shape(&self) -> Option<Shape> {
+    pub(super) fn shape(&self) -> Option<Shape> {
         self.constant().and_then(Shape::of_literal).or_else(|| Shape::of(&self.value_type))
     }
 
@@ -56,7 +56,7 @@ impl Operand {
     ///
     /// # Errors
     /// The errors of the type's input function, for a literal without a type.
-    pub fn coerced(self, to: &SqlType, parameters: &Parameters) -> SqlResult<Expr> {
+    pub(super) fn coerced(self, to: &SqlType, parameters: &Parameters) -> SqlResult<Expr> {
         if self.is_unknown() {
             return self.read(to, parameters);
         }
@@ -77,7 +77,7 @@ impl Operand {
     ///
     /// # Errors
     /// As [`Operand::coerced`].
-    pub fn into_argument(self, to: &SqlType, parameters: &Parameters) -> SqlResult<Self> {
+    pub(super) fn into_argument(self, to: &SqlType, parameters: &Parameters) -> SqlResult<Self> {
         if self.is_unknown() {
             let expr = self.read(to, parameters)?;
             return Ok(Operand::of(expr, &DFSchema::empty())?);
@@ -98,7 +98,7 @@ impl Operand {
     ///
     /// # Errors
     /// As [`Operand::coerced`].
-    pub fn converted_to(self, to: &ValueType, parameters: &Parameters) -> SqlResult<Expr> {
+    pub(super) fn converted_to(self, to: &ValueType, parameters: &Parameters) -> SqlResult<Expr> {
         if self.is_unknown() {
             let expr = self.read(&to.sql_type, parameters)?;
             return match (&expr, Shape::of(to)) {

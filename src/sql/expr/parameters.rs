@@ -28,7 +28,7 @@ pub(crate) struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    pub fn new(given: &'a [SqlType]) -> Self {
+    pub(crate) fn new(given: &'a [SqlType]) -> Self {
         Self {
             given,
             is_kept: false,
@@ -40,45 +40,45 @@ impl<'a> Parameters<'a> {
     }
 
     /// The same, of an expression that is kept for later or is not.
-    pub fn of_kept(mut self, is_kept: bool) -> Self {
+    pub(crate) fn of_kept(mut self, is_kept: bool) -> Self {
         self.is_kept = is_kept;
         self
     }
 
     /// The same, in a statement that can ask the catalogue.
-    pub fn with_catalog(mut self, catalog: &'a dyn CatalogFunctions) -> Self {
+    pub(crate) fn with_catalog(mut self, catalog: &'a dyn CatalogFunctions) -> Self {
         self.catalog = Some(catalog);
         self
     }
 
     /// A function of the catalogue; `None` where there is no catalogue to ask.
-    pub fn catalog_function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+    pub(crate) fn catalog_function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         self.catalog?.function(name)
     }
 
     /// The same, in a session of this style, with literals in another perhaps.
-    pub fn in_style(mut self, style: Style, literal_style: Style) -> Self {
+    pub(crate) fn in_style(mut self, style: Style, literal_style: Style) -> Self {
         (self.style, self.literal_style) = (style, literal_style);
         self
     }
 
     /// The style of the session.
-    pub fn style(&self) -> Style {
+    pub(crate) fn style(&self) -> Style {
         self.style
     }
 
     /// What the texts of literals are read with. In a plan that is kept for later, the time is not known.
-    pub fn reading(&self) -> Reading {
+    pub(crate) fn reading(&self) -> Reading {
         Reading { style: self.literal_style, now: None }
     }
 
     /// Whether the expression is kept for later: words like `now` mean nothing then.
-    pub fn is_kept(&self) -> bool {
+    pub(crate) fn is_kept(&self) -> bool {
         self.is_kept
     }
 
     /// A parameter with the type it has by now.
-    pub fn typed(&self, parameter: Placeholder) -> Expr {
+    pub(crate) fn typed(&self, parameter: Placeholder) -> Expr {
         let known = index(&parameter.id).and_then(|index| self.type_of(index));
         Expr::Placeholder(Placeholder {
             field: known.map(|sql_type| Arc::new(sql_type.field("", true))),
@@ -87,7 +87,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// The parameter stands where a value of this type is asked for.
-    pub fn take_for(&self, id: String, sql_type: &SqlType) -> Expr {
+    pub(crate) fn take_for(&self, id: String, sql_type: &SqlType) -> Expr {
         if let Some(index) = index(&id) {
             let mut found = self.found.borrow_mut();
             let known = found.entry(index).or_insert(SqlType::Unknown);
@@ -99,14 +99,14 @@ impl<'a> Parameters<'a> {
     }
 
     /// The parameter is there, wherever it stands.
-    pub fn see(&self, id: &str) {
+    pub(crate) fn see(&self, id: &str) {
         if let Some(index) = index(id) {
             self.found.borrow_mut().entry(index).or_insert(SqlType::Unknown);
         }
     }
 
     /// The numbers of the parameters that were met.
-    pub fn met(&self) -> Vec<usize> {
+    pub(crate) fn met(&self) -> Vec<usize> {
         self.found.borrow().keys().copied().collect()
     }
 
@@ -117,7 +117,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// The type of each parameter, `$1` first; text for one that could be of any.
-    pub fn types(&self) -> Vec<SqlType> {
+    pub(crate) fn types(&self) -> Vec<SqlType> {
         let last = self.found.borrow().keys().next_back().copied().unwrap_or(0);
         let count = last.max(self.given.len());
         (1..=count).map(|index| self.type_of(index).unwrap_or(SqlType::Text)).collect()

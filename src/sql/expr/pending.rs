@@ -91,7 +91,7 @@ impl SortedSet {
     ];
 
     /// PostgreSQL's aggregate.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             SortedSet::Mode => "mode",
             SortedSet::PercentileDisc => "percentile_disc",
@@ -100,12 +100,12 @@ impl SortedSet {
     }
 
     /// The aggregate of this name, of values that are sorted while they are collected.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|set| set.name() == name)
     }
 
     /// The function of the array of values.
-    pub fn function(self) -> &'static str {
+    pub(super) fn function(self) -> &'static str {
         match self {
             SortedSet::Mode => "mode of",
             SortedSet::PercentileDisc => "percentile_disc of",
@@ -187,7 +187,7 @@ impl Meaning {
     }
 
     /// As messages and plans name it.
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         match self {
             Meaning::Binary(operator) | Meaning::Prefix(operator) => operator,
             Meaning::Any(_) => "ANY",
@@ -293,11 +293,11 @@ impl Pending {
         Arc::new(ScalarUDF::new_from_impl(Self { meaning, name, signature }))
     }
 
-    pub fn call(meaning: Meaning, operands: Vec<Expr>) -> Expr {
+    pub(super) fn call(meaning: Meaning, operands: Vec<Expr>) -> Expr {
         Self::function(meaning).call(operands)
     }
 
-    pub fn meaning(&self) -> &Meaning {
+    pub(super) fn meaning(&self) -> &Meaning {
         &self.meaning
     }
 

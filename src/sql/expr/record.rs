@@ -34,7 +34,7 @@ pub(crate) struct RowLayout {
 
 impl RowLayout {
     /// Of `ROW(...)` with so many fields.
-    pub fn of_values(count: usize) -> Self {
+    pub(crate) fn of_values(count: usize) -> Self {
         Self { table: None, names: (1..=count).map(|number| format!("f{number}")).collect() }
     }
 

@@ -25,13 +25,13 @@ pub(super) struct ValueType {
 }
 
 impl ValueType {
-    pub fn of(sql_type: SqlType) -> Self {
+    pub(super) fn of(sql_type: SqlType) -> Self {
         let data_type = sql_type.arrow();
         Self { sql_type, data_type }
     }
 
     /// The type of a field; NULL alone has none.
-    pub fn of_field(field: &Field) -> Self {
+    pub(super) fn of_field(field: &Field) -> Self {
         let sql_type = match field.data_type() {
             DataType::Null => SqlType::Unknown,
             _ => SqlType::of_field(field),
@@ -39,16 +39,16 @@ impl ValueType {
         Self { sql_type, data_type: field.data_type().clone() }
     }
 
-    pub fn boolean() -> Self {
+    pub(super) fn boolean() -> Self {
         Self::of(SqlType::Bool)
     }
 
-    pub fn is_unknown(&self) -> bool {
+    pub(super) fn is_unknown(&self) -> bool {
         self.sql_type == SqlType::Unknown
     }
 
     /// A field of this type, which says what Arrow's type does not.
-    pub fn field(&self, name: &str, nullable: bool) -> Field {
+    pub(super) fn field(&self, name: &str, nullable: bool) -> Field {
         let field = Field::new(name, self.data_type.clone(), nullable);
         if SqlType::of_arrow(&self.data_type) == self.sql_type {
             return field;
@@ -57,7 +57,7 @@ impl ValueType {
     }
 
     /// Whether a field of the Arrow type alone says all.
-    pub fn is_obvious(&self) -> bool {
+    pub(super) fn is_obvious(&self) -> bool {
         SqlType::of_arrow(&self.data_type) == self.sql_type
     }
 }
@@ -79,7 +79,7 @@ impl Shape {
     }
 
     /// Of the values of an integer or numeric type; `None` for others.
-    pub fn of(value_type: &ValueType) -> Option<Self> {
+    pub(super) fn of(value_type: &ValueType) -> Option<Self> {
         Some(match &value_type.sql_type {
             SqlType::Int2 => Shape::new(5, 0),
             SqlType::Int4 => Shape::new(10, 0),
@@ -94,19 +94,19 @@ impl Shape {
     }
 
     /// Of numeric without precision.
-    pub fn bare() -> Self {
+    pub(super) fn bare() -> Self {
         let scale = bare_scale();
         Self { whole: MAX_PRECISION - scale, scale, fixed: false }
     }
 
     /// Of one integer.
-    pub fn of_integer(value: i64) -> Self {
+    pub(super) fn of_integer(value: i64) -> Self {
         let digits = value.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
         Shape::new(u8::try_from(digits).unwrap_or(MAX_PRECISION), 0)
     }
 
     /// Of a constant; `None` for what is not an integer.
-    pub fn of_literal(value: &ScalarValue) -> Option<Self> {
+    pub(super) fn of_literal(value: &ScalarValue) -> Option<Self> {
         match value {
             ScalarValue::Int16(Some(value)) => Some(Shape::of_integer((*value).into())),
             ScalarValue::Int32(Some(value)) => Some(Shape::of_integer((*value).into())),
@@ -115,7 +115,7 @@ impl Shape {
         }
     }
 
-    pub fn value_type(self) -> ValueType {
+    pub(super) fn value_type(self) -> ValueType {
         let precision = (self.whole + self.scale).max(1);
         let scale = self.scale.cast_signed();
         let data_type = match precision {
@@ -130,30 +130,30 @@ impl Shape {
     }
 
     /// One that holds the values of both.
-    pub fn union(self, other: Self) -> Self {
+    pub(super) fn union(self, other: Self) -> Self {
         let fixed = self.fixed && other.fixed && self.scale == other.scale;
         Self::fitted(self.whole.max(other.whole), self.scale.max(other.scale), fixed, bare_scale())
     }
 
     /// Of sums and differences.
-    pub fn sum(self, other: Self) -> Self {
+    pub(super) fn sum(self, other: Self) -> Self {
         let fixed = self.fixed && other.fixed;
         Self::fitted(self.whole.max(other.whole) + 1, self.scale.max(other.scale), fixed, bare_scale())
     }
 
-    pub fn product(self, other: Self) -> Self {
+    pub(super) fn product(self, other: Self) -> Self {
         let fixed = self.fixed && other.fixed;
         Self::fitted(self.whole + other.whole, self.scale + other.scale, fixed, bare_scale())
     }
 
-    pub fn remainder(self, other: Self) -> Self {
+    pub(super) fn remainder(self, other: Self) -> Self {
         let fixed = self.fixed && other.fixed;
         // No shorter than the operands: they are computed with at the same width.
         Self::fitted(self.whole.max(other.whole), self.scale.max(other.scale), fixed, bare_scale())
     }
 
     /// Of quotients, with the digits that PostgreSQL gives the smallest one.
-    pub fn quotient(self, divisor: Self) -> Self {
+    pub(super) fn quotient(self, divisor: Self) -> Self {
         let zeros = self.scale + divisor.whole;
         let groups = zeros.div_ceil(GROUP) + 1;
         let scale = (SIGNIFICANT_DIGITS + GROUP * groups).max(self.scale).max(divisor.scale);

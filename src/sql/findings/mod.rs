@@ -42,7 +42,7 @@ pub(super) enum Severity {
 }
 
 impl Severity {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Severity::High => "high",
             Severity::Medium => "medium",
@@ -75,7 +75,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::ForeignKey => "foreign key not enforced",
             Kind::Unique => "unique constraint",

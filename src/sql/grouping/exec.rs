@@ -43,7 +43,7 @@ pub(super) struct DictionaryAggregateExec {
 }
 
 impl DictionaryAggregateExec {
-    pub fn new(aggregate: Arc<AggregateExec>, input: Arc<dyn ExecutionPlan>, column: usize) -> Self {
+    pub(super) fn new(aggregate: Arc<AggregateExec>, input: Arc<dyn ExecutionPlan>, column: usize) -> Self {
         Self { aggregate, input, column, metrics: ExecutionPlanMetricsSet::new() }
     }
 }

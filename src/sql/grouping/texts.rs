@@ -32,18 +32,18 @@ struct Groups {
 
 impl TextGroups {
     /// How many groups there are.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.groups.ends.len()
     }
 
     /// What they take of the memory, in bytes.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         let Groups { numbers, texts, ends, .. } = &self.groups;
         numbers.size() + texts.capacity() + ends.capacity() * size_of::<usize>() + self.of_keys.capacity() * 4
     }
 
     /// Puts the group of each row into `of_rows`.
-    pub fn assign(&mut self, rows: &DictionaryArray<UInt32Type>, of_rows: &mut Vec<usize>) {
+    pub(super) fn assign(&mut self, rows: &DictionaryArray<UInt32Type>, of_rows: &mut Vec<usize>) {
         let (keys, texts) = (rows.keys(), rows.values().as_string());
         // Batches that were cut out of one have their dictionary in common.
         if !self.dictionary.as_ref().is_some_and(|last| Arc::ptr_eq(last, rows.values())) {
@@ -68,7 +68,7 @@ impl TextGroups {
     }
 
     /// The text of each group. There are none behind it.
-    pub fn take(&mut self) -> StringArray {
+    pub(super) fn take(&mut self) -> StringArray {
         self.dictionary = None;
         let Groups { texts, ends, of_null, .. } = std::mem::take(&mut self.groups);
         let starts = std::iter::once(0).chain(ends.iter().copied());

@@ -44,7 +44,7 @@ pub(super) struct CallsExec {
 
 impl CallsExec {
     /// What takes the place of the engine's node; `None` for any other.
-    pub fn of(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Self>> {
+    pub(super) fn of(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Self>> {
         let Some(engines) = node.downcast_ref::<AsyncFuncExec>() else { return Ok(None) };
         let mut calls = Vec::new();
         engines.apply_expressions(&mut |expr| {
@@ -75,23 +75,23 @@ impl CallsExec {
         Ok(Self { calls, input, order, row_by_row, schema, properties: Arc::new(properties), metrics })
     }
 
-    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
+    pub(super) fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
 
     /// The column of a call's results; `None` for any other expression.
-    pub fn result_of(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
+    pub(super) fn result_of(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
         let (call, column) = self.calls.iter().find(|(call, _)| call.func.eq(expr))?;
         Some(Arc::new(Column::new(call.name(), *column)))
     }
 
     /// The same calls, of the same rows, sorted.
-    pub fn over_sorted(&self, input: Arc<dyn ExecutionPlan>, order: LexOrdering) -> Result<Self> {
+    pub(super) fn over_sorted(&self, input: Arc<dyn ExecutionPlan>, order: LexOrdering) -> Result<Self> {
         Self::new(self.calls.clone(), input, self.schema.clone(), Some(order), self.row_by_row)
     }
 
     /// The same, giving each row on before the next one is begun.
-    pub fn row_by_row(&self) -> Result<Self> {
+    pub(super) fn row_by_row(&self) -> Result<Self> {
         Self::new(self.calls.clone(), self.input.clone(), self.schema.clone(), self.order.clone(), true)
     }
 }

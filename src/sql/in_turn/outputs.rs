@@ -22,12 +22,12 @@ pub(super) struct OutputsExec {
 }
 
 impl OutputsExec {
-    pub fn new(projection: ProjectionExec) -> Self {
+    pub(super) fn new(projection: ProjectionExec) -> Self {
         Self { projection }
     }
 
     /// The projection that a node is, in either form.
-    pub fn projection_of(node: &Arc<dyn ExecutionPlan>) -> Option<&ProjectionExec> {
+    pub(super) fn projection_of(node: &Arc<dyn ExecutionPlan>) -> Option<&ProjectionExec> {
         node.downcast_ref::<Self>().map(|outputs| &outputs.projection).or_else(|| node.downcast_ref())
     }
 }

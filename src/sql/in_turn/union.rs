@@ -98,7 +98,7 @@ impl InTurnExec {
     }
 
     /// Of parts that each wait for the one before.
-    pub fn one_by_one(input: Arc<dyn ExecutionPlan>) -> Self {
+    pub(super) fn one_by_one(input: Arc<dyn ExecutionPlan>) -> Self {
         Self::made(input, true)
     }
 

@@ -12,21 +12,21 @@ pub(super) struct Translator<'a> {
 }
 
 impl<'a> Translator<'a> {
-    pub fn new(keys: KeyView<'a>) -> Self {
+    pub(super) fn new(keys: KeyView<'a>) -> Self {
         Self { keys, sources: Vec::new() }
     }
 
     /// What all of the filters say together.
-    pub fn conjunction(&mut self, filters: &[Expr]) -> KeyPredicate {
+    pub(super) fn conjunction(&mut self, filters: &[Expr]) -> KeyPredicate {
         KeyPredicate::And(filters.iter().map(|filter| self.predicate(filter)).collect())
     }
 
     /// What the sources of the predicates stand for.
-    pub fn into_sources(self) -> Vec<Expr> {
+    pub(super) fn into_sources(self) -> Vec<Expr> {
         self.sources
     }
 
-    pub fn predicate(&mut self, expr: &Expr) -> KeyPredicate {
+    pub(super) fn predicate(&mut self, expr: &Expr) -> KeyPredicate {
         match expr {
             Expr::BinaryExpr(BinaryExpr { op: Operator::And, .. }) => {
                 KeyPredicate::And(flatten(expr, Operator::And).into_iter().map(|e| self.predicate(e)).collect())

@@ -24,7 +24,7 @@ pub(super) struct PhysicalReader<'a> {
 
 impl PhysicalReader<'_> {
     /// What an expression says about keys.
-    pub fn predicate(&self, expr: &Arc<dyn PhysicalExpr>) -> KeyPredicate {
+    pub(super) fn predicate(&self, expr: &Arc<dyn PhysicalExpr>) -> KeyPredicate {
         let within = |e: &Arc<dyn PhysicalExpr>| self.predicate(e);
         let side = |e: &Arc<dyn PhysicalExpr>| self.operand(e);
         if let Some(dynamic) = expr.downcast_ref::<DynamicFilterPhysicalExpr>() {

@@ -87,7 +87,7 @@ pub(crate) enum Pattern {
 
 impl Pattern {
     /// `None` for a pattern that readers disagree about.
-    pub fn read(pattern: &str, escape: char) -> Option<Self> {
+    pub(crate) fn read(pattern: &str, escape: char) -> Option<Self> {
         let mut prefix = String::new();
         let mut rest = pattern.chars();
         while let Some(c) = rest.next() {
@@ -110,21 +110,21 @@ impl Pattern {
 }
 
 impl KeyPredicate {
-    pub const UNKNOWN: KeyPredicate = KeyPredicate::Other { may_be_null: true };
+    pub(super) const UNKNOWN: KeyPredicate = KeyPredicate::Other { may_be_null: true };
 
-    pub fn negate_if(self, negated: bool) -> Self {
+    pub(super) fn negate_if(self, negated: bool) -> Self {
         if negated { KeyPredicate::Not(Box::new(self)) } else { self }
     }
 
-    pub fn is(self, outcome: Option<bool>) -> Self {
+    pub(super) fn is(self, outcome: Option<bool>) -> Self {
         KeyPredicate::Is { inner: Box::new(self), outcome }
     }
 
-    pub fn sourced(self, source: usize) -> Self {
+    pub(super) fn sourced(self, source: usize) -> Self {
         KeyPredicate::Sourced { inner: Box::new(self), source }
     }
 
-    pub fn literal(value: &ScalarValue) -> Self {
+    pub(super) fn literal(value: &ScalarValue) -> Self {
         match value {
             ScalarValue::Boolean(value) => KeyPredicate::Literal(*value),
             ScalarValue::Null => KeyPredicate::Literal(None),
@@ -133,7 +133,7 @@ impl KeyPredicate {
     }
 
     /// `left operator right`, for any operator that gives a truth value.
-    pub fn binary(operator: Operator, left: &Operand, right: &Operand) -> Self {
+    pub(super) fn binary(operator: Operator, left: &Operand, right: &Operand) -> Self {
         let distinct = match operator {
             Operator::IsDistinctFrom => true,
             Operator::IsNotDistinctFrom => false,
@@ -159,7 +159,7 @@ impl KeyPredicate {
     }
 
     /// `tested IN (items)`.
-    pub fn in_list(tested: &Operand, items: Vec<Operand>) -> Self {
+    pub(super) fn in_list(tested: &Operand, items: Vec<Operand>) -> Self {
         if let Operand::Column { column, .. } = tested {
             let values = items.iter().map(|item| match item {
                 Operand::Literal(value) => Some(value.clone()),
@@ -176,7 +176,7 @@ impl KeyPredicate {
     }
 
     /// `tested LIKE pattern`, case-sensitive.
-    pub fn like(tested: &Operand, pattern: &Operand, escape: char) -> Self {
+    pub(super) fn like(tested: &Operand, pattern: &Operand, escape: char) -> Self {
         let Operand::Literal(pattern) = pattern else { return KeyPredicate::UNKNOWN };
         if pattern.is_null() {
             return KeyPredicate::Literal(None);
@@ -194,7 +194,7 @@ impl KeyPredicate {
     }
 
     /// `starts_with(tested, prefix)`.
-    pub fn starts_with(tested: &Operand, prefix: &Operand) -> Self {
+    pub(super) fn starts_with(tested: &Operand, prefix: &Operand) -> Self {
         match (tested, prefix) {
             (_, Operand::Literal(prefix)) if prefix.is_null() => KeyPredicate::Literal(None),
             (Operand::Column { column, .. }, Operand::Literal(prefix)) => match prefix.try_as_str() {
@@ -206,7 +206,7 @@ impl KeyPredicate {
     }
 
     /// An operand that is itself a truth value.
-    pub fn truth_of(operand: &Operand) -> Self {
+    pub(super) fn truth_of(operand: &Operand) -> Self {
         match operand {
             Operand::Column { column, data_type: DataType::Boolean } => {
                 KeyPredicate::Compare { column: *column, op: CompareOp::Eq, value: ScalarValue::Boolean(Some(true)) }
@@ -232,7 +232,7 @@ pub(crate) fn comparison(operator: Operator) -> Option<CompareOp> {
 
 impl Operand {
     /// The column of this name.
-    pub fn column(keys: &KeyView<'_>, name: &str) -> Self {
+    pub(super) fn column(keys: &KeyView<'_>, name: &str) -> Self {
         let Some((_, found)) = keys.relation.column(name) else { return Operand::Unknown };
         let raw = keys.codec.is_raw();
         let column = match &found.source {
@@ -248,7 +248,7 @@ impl Operand {
     }
 
     /// This operand cast to a type. `attempt`: what cannot be cast becomes NULL.
-    pub fn cast(self, target: &DataType, attempt: bool) -> Self {
+    pub(super) fn cast(self, target: &DataType, attempt: bool) -> Self {
         match self {
             Operand::Column { column, data_type } if keeps_order(&data_type, target) => {
                 Operand::Column { column, data_type: target.clone() }
@@ -269,7 +269,7 @@ impl Operand {
     }
 
     /// A call of `struct` or `named_struct`, which is how rows are written.
-    pub fn row_of(function: &str, mut arguments: Vec<Operand>) -> Self {
+    pub(super) fn row_of(function: &str, mut arguments: Vec<Operand>) -> Self {
         match function {
             "struct" => Operand::Row(arguments),
             "named_struct" => {

@@ -33,7 +33,7 @@ impl LockingSubQueries {
     ///
     /// # Errors
     /// As [`LockingQuery::prepare`]; 0A000 for one that depends on the query around it.
-    pub async fn prepare(
+    pub(crate) async fn prepare(
         planner: &Planner<'_>,
         command: &Command,
         declared: &mut Vec<SqlType>,
@@ -49,7 +49,7 @@ impl LockingSubQueries {
         Ok(Some((sub_queries, command)))
     }
 
-    pub fn queries(&self) -> &[LockingQuery] {
+    pub(crate) fn queries(&self) -> &[LockingQuery] {
         &self.queries
     }
 
@@ -57,7 +57,7 @@ impl LockingSubQueries {
     ///
     /// # Errors
     /// None are expected: the rows have the columns of their sub-query.
-    pub fn empty_tables(&self) -> SqlResult<Tables> {
+    pub(crate) fn empty_tables(&self) -> SqlResult<Tables> {
         self.tables(self.queries.iter().map(|_| Vec::new()).collect())
     }
 
@@ -66,7 +66,7 @@ impl LockingSubQueries {
     ///
     /// # Errors
     /// None are expected: what takes the places is written here.
-    pub fn with_values(&self, command: &Command, rows: &[Vec<RecordBatch>]) -> SqlResult<Command> {
+    pub(crate) fn with_values(&self, command: &Command, rows: &[Vec<RecordBatch>]) -> SqlResult<Command> {
         let mut values = Vec::with_capacity(rows.len());
         for (query, rows) in self.queries.iter().zip(rows) {
             values.push(value_of(query, rows)?);
@@ -91,7 +91,7 @@ impl LockingSubQueries {
     ///
     /// # Errors
     /// None are expected: the rows have the columns of their sub-query.
-    pub fn tables(&self, rows: Vec<Vec<RecordBatch>>) -> SqlResult<Tables> {
+    pub(crate) fn tables(&self, rows: Vec<Vec<RecordBatch>>) -> SqlResult<Tables> {
         let mut tables = Tables::default();
         for ((query, name), rows) in self.queries.iter().zip(&self.names).zip(rows) {
             let schema = query.schema();

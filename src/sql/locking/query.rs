@@ -55,7 +55,7 @@ impl LockingQuery {
     /// # Errors
     /// The errors of planning the query; 0A000 where PostgreSQL allows no locking clause, and for tables that others
     /// write to past this server.
-    pub async fn prepare(planner: &Planner<'_>, query: &Query, declared: &[SqlType]) -> SqlResult<Self> {
+    pub(crate) async fn prepare(planner: &Planner<'_>, query: &Query, declared: &[SqlType]) -> SqlResult<Self> {
         let clause = query.locks.first().map(ToString::to_string).unwrap_or_default();
         let is_aggregate = |name: &str| planner.engine.state().aggregate_functions().contains_key(name);
         let chosen = targets::targets(query, &is_aggregate)?;
@@ -101,17 +101,17 @@ impl LockingQuery {
         self.counted.is_some()
     }
 
-    pub fn parameters(&self) -> &[SqlType] {
+    pub(crate) fn parameters(&self) -> &[SqlType] {
         &self.form.input.parameters
     }
 
     /// Every table it reads.
-    pub fn relations(&self) -> &[Arc<Relation>] {
+    pub(crate) fn relations(&self) -> &[Arc<Relation>] {
         &self.form.input.relations
     }
 
     /// Whether rows of the table are locked.
-    pub fn locks(&self, relation: &Relation) -> bool {
+    pub(crate) fn locks(&self, relation: &Relation) -> bool {
         self.targets.iter().any(|target| target.relation.oid == relation.oid)
     }
 
@@ -122,7 +122,7 @@ impl LockingQuery {
     }
 
     /// What PostgreSQL calls it.
-    pub fn command(&self) -> &'static str {
+    pub(crate) fn command(&self) -> &'static str {
         match self.targets.iter().map(|target| target.strength).max() {
             Some(RowStrength::KeyShare) => "SELECT FOR KEY SHARE",
             Some(RowStrength::Share) => "SELECT FOR SHARE",
@@ -131,7 +131,7 @@ impl LockingQuery {
         }
     }
 
-    pub fn input(&self) -> &PlannedQuery {
+    pub(crate) fn input(&self) -> &PlannedQuery {
         &self.form.input
     }
 }

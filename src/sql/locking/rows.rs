@@ -72,7 +72,7 @@ impl LockingQuery {
     ///
     /// # Errors
     /// 55P03 and 40P01 when a row cannot be locked; 40001 for a row that changed since the snapshot of a transaction.
-    pub async fn lock(
+    pub(crate) async fn lock(
         &self,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],

@@ -91,18 +91,18 @@ struct Listeners {
 
 impl Hub {
     /// A number for a session.
-    pub fn enter(&self) -> u64 {
+    pub(crate) fn enter(&self) -> u64 {
         let mut listeners = lock(&self.listeners);
         listeners.last += 1;
         listeners.last
     }
 
-    pub fn listen(&self, session: u64, channel: &str, mailbox: &Arc<Mailbox>) {
+    pub(crate) fn listen(&self, session: u64, channel: &str, mailbox: &Arc<Mailbox>) {
         let mut listeners = lock(&self.listeners);
         listeners.by_channel.entry(channel.to_owned()).or_default().insert(session, mailbox.clone());
     }
 
-    pub fn unlisten(&self, session: u64, channel: &str) {
+    pub(crate) fn unlisten(&self, session: u64, channel: &str) {
         let mut listeners = lock(&self.listeners);
         if let Some(sessions) = listeners.by_channel.get_mut(channel) {
             sessions.remove(&session);
@@ -116,7 +116,7 @@ impl Hub {
     ///
     /// # Errors
     /// 54000 when one has not: its client does not read.
-    pub fn check_room<'n>(&self, notifications: impl Iterator<Item = &'n Notification>) -> SqlResult<()> {
+    pub(crate) fn check_room<'n>(&self, notifications: impl Iterator<Item = &'n Notification>) -> SqlResult<()> {
         let listeners = lock(&self.listeners);
         for notification in notifications {
             let sessions = listeners.by_channel.get(&*notification.channel);
@@ -132,7 +132,7 @@ impl Hub {
     }
 
     /// Sends notifications to all that listen.
-    pub fn send(&self, sender: i32, notifications: impl Iterator<Item = Notification>) {
+    pub(crate) fn send(&self, sender: i32, notifications: impl Iterator<Item = Notification>) {
         let listeners = lock(&self.listeners);
         for notification in notifications {
             for mailbox in listeners.by_channel.get(&*notification.channel).into_iter().flat_map(BTreeMap::values) {
@@ -143,7 +143,7 @@ impl Hub {
 
     /// How full the fullest mailbox is, from 0 to 1.
     #[expect(clippy::cast_precision_loss, reason = "a share of a few megabytes")]
-    pub fn usage(&self) -> f64 {
+    pub(crate) fn usage(&self) -> f64 {
         let listeners = lock(&self.listeners);
         let fullest = listeners.by_channel.values().flat_map(BTreeMap::values).map(|m| m.fill_level()).max();
         (fullest.unwrap_or(0) as f64 / MAILBOX_BYTES as f64).min(1.0)

@@ -49,12 +49,12 @@ enum Change {
 }
 
 impl Listener {
-    pub fn new(hub: Arc<Hub>) -> Self {
+    pub(crate) fn new(hub: Arc<Hub>) -> Self {
         let session = hub.enter();
         Self(Arc::new(Shared { hub, session, mailbox: Arc::default(), state: Mutex::default() }))
     }
 
-    pub fn mailbox(&self) -> &Arc<Mailbox> {
+    pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
         &self.0.mailbox
     }
 
@@ -62,7 +62,7 @@ impl Listener {
     ///
     /// # Errors
     /// 54000 for too many channels.
-    pub fn listen(&self, channel: &str) -> SqlResult<()> {
+    pub(crate) fn listen(&self, channel: &str) -> SqlResult<()> {
         self.change(Change::Listen(cut(channel).to_owned()))
     }
 
@@ -70,7 +70,7 @@ impl Listener {
     ///
     /// # Errors
     /// As [`Listener::listen`].
-    pub fn unlisten(&self, channel: Option<&str>) -> SqlResult<()> {
+    pub(crate) fn unlisten(&self, channel: Option<&str>) -> SqlResult<()> {
         self.change(channel.map_or(Change::UnlistenAll, |channel| Change::Unlisten(cut(channel).to_owned())))
     }
 
@@ -88,7 +88,7 @@ impl Listener {
     ///
     /// # Errors
     /// 22023 for a channel without a name, and for a name or a payload that is too long; 54000 for too much of it.
-    pub fn notify(&self, channel: &str, payload: &str) -> SqlResult<()> {
+    pub(crate) fn notify(&self, channel: &str, payload: &str) -> SqlResult<()> {
         let refused = |message: &str| Err(SqlError::new(ErrorKind::InvalidParameterValue, message));
         if channel.is_empty() {
             return refused("channel name cannot be empty");
@@ -117,32 +117,32 @@ impl Listener {
     ///
     /// # Errors
     /// As [`Listener::notify`].
-    pub fn notify_identifier(&self, channel: &str, payload: &str) -> SqlResult<()> {
+    pub(crate) fn notify_identifier(&self, channel: &str, payload: &str) -> SqlResult<()> {
         self.notify(cut(channel), payload)
     }
 
     /// The channels it listens to.
-    pub fn channels(&self) -> Vec<String> {
+    pub(crate) fn channels(&self) -> Vec<String> {
         self.lock().channels.iter().cloned().collect()
     }
 
     /// How full the fullest mailbox of the server is, from 0 to 1.
-    pub fn usage(&self) -> f64 {
+    pub(crate) fn usage(&self) -> f64 {
         self.0.hub.usage()
     }
 
-    pub fn savepoint(&self) {
+    pub(crate) fn savepoint(&self) {
         let mut state = self.lock();
         let marks = (state.changes.len(), state.pending.len());
         state.savepoints.push(marks);
     }
 
-    pub fn release_to(&self, depth: usize) {
+    pub(crate) fn release_to(&self, depth: usize) {
         self.lock().savepoints.truncate(depth);
     }
 
     /// So many savepoints are left, and what was said since the last of them is not said.
-    pub fn rollback_to(&self, depth: usize) {
+    pub(crate) fn rollback_to(&self, depth: usize) {
         let mut state = self.lock();
         state.savepoints.truncate(depth);
         let Some((changes, pending)) = state.savepoints.last().copied() else { return };
@@ -157,13 +157,13 @@ impl Listener {
     ///
     /// # Errors
     /// 54000 when a session that listens does not read.
-    pub fn check_commit(&self) -> SqlResult<()> {
+    pub(crate) fn check_commit(&self) -> SqlResult<()> {
         let state = self.lock();
         self.0.hub.check_room(state.pending.iter())
     }
 
     /// The transaction ended: what was said is sent, by the session of this number, or forgotten.
-    pub fn end_transaction(&self, committed: bool, process: i32) {
+    pub(crate) fn end_transaction(&self, committed: bool, process: i32) {
         let mut state = self.lock();
         let (changes, pending) = (std::mem::take(&mut state.changes), std::mem::take(&mut state.pending));
         state.said.clear();

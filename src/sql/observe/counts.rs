@@ -45,7 +45,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    pub fn transactions(&self) -> u64 {
+    pub(crate) fn transactions(&self) -> u64 {
         self.fitted + self.violating + self.split + self.rolled_back
     }
 
@@ -76,14 +76,14 @@ pub(super) struct Counts(HashMap<(String, String), Count>);
 
 impl Counts {
     /// Takes what was counted before, by an earlier process.
-    pub fn load(&mut self, counts: Vec<Count>) {
+    pub(super) fn load(&mut self, counts: Vec<Count>) {
         for count in counts {
             self.0.insert((count.application_name.clone(), count.shape.clone()), count);
         }
     }
 
     /// Counts a transaction.
-    pub fn add(&mut self, application: &str, observed: &Observed, outcome: Outcome, now: i64) {
+    pub(super) fn add(&mut self, application: &str, observed: &Observed, outcome: Outcome, now: i64) {
         let shapes: Vec<&str> = observed.statements().iter().map(|statement| statement.shape()).collect();
         let mut key = (application.to_owned(), bounded(&shapes.join("; "), SHAPE_MAX_CHARS));
         if !self.0.contains_key(&key) && self.0.len() >= PAIRS_MAX {
@@ -102,7 +102,7 @@ impl Counts {
         count.is_dirty = true;
     }
 
-    pub fn all(&self) -> Vec<Count> {
+    pub(super) fn all(&self) -> Vec<Count> {
         let mut counts: Vec<Count> = self.0.values().cloned().collect();
         counts.sort_by(|a, b| (&a.application_name, &a.shape).cmp(&(&b.application_name, &b.shape)));
         counts
@@ -112,7 +112,7 @@ impl Counts {
     ///
     /// # Errors
     /// None are expected: a count is plain data that fits into one entity.
-    pub fn take_changed(&mut self) -> SqlResult<Vec<Entity>> {
+    pub(super) fn take_changed(&mut self) -> SqlResult<Vec<Entity>> {
         let changed = self.0.values_mut().filter(|count| count.is_dirty);
         changed
             .map(|count| {
@@ -123,7 +123,7 @@ impl Counts {
     }
 
     /// They could not be written: they are to be, next time.
-    pub fn all_changed(&mut self) {
+    pub(super) fn all_changed(&mut self) {
         self.0.values_mut().for_each(|count| count.is_dirty = true);
     }
 }

@@ -34,12 +34,12 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { bytes: payload::ENVELOPE_BYTES, ..Self::default() }
     }
 
     /// That of a change set of another door, which names no relation: its table, and one partition or two of it.
-    pub fn of_change_set(table: &str, partitions: &[&str], entities: usize, bytes: usize) -> Self {
+    pub(crate) fn of_change_set(table: &str, partitions: &[&str], entities: usize, bytes: usize) -> Self {
         let table = bounded(table, NAME_MAX_CHARS);
         let mut footprint = Self { entities, bytes, ..Self::default() };
         for partition in partitions {
@@ -51,7 +51,7 @@ impl Footprint {
     }
 
     /// Adds operations on entities of one partition, and what they take in the body.
-    pub fn add(&mut self, relation: &Relation, partition: &PartitionKey, entities: usize, bytes: usize) {
+    pub(crate) fn add(&mut self, relation: &Relation, partition: &PartitionKey, entities: usize, bytes: usize) {
         self.entities += entities;
         self.bytes += bytes;
         if self.last.as_ref().is_some_and(|(oid, last)| *oid == relation.oid && last == partition) {
@@ -70,13 +70,13 @@ impl Footprint {
     }
 
     /// The rules that a statement of this extent breaks, when it is on one table.
-    pub fn broken_rules(&self) -> impl Iterator<Item = Rule> {
+    pub(crate) fn broken_rules(&self) -> impl Iterator<Item = Rule> {
         let scattered = (self.partition_count() > 1).then_some(Rule::SecondPartition);
         scattered.into_iter().chain(broken_by_size(self.entities, self.bytes))
     }
 
     /// How many partitions there are, up to the number that are told apart.
-    pub fn partition_count(&self) -> usize {
+    pub(crate) fn partition_count(&self) -> usize {
         self.seen.len()
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct Observations {
 }
 
 impl Recorder {
-    pub fn new(store: Arc<dyn TableStore>) -> Arc<Self> {
+    pub(crate) fn new(store: Arc<dyn TableStore>) -> Arc<Self> {
         Arc::new(Self {
             store,
             state: Mutex::default(),
@@ -64,7 +64,7 @@ impl Recorder {
     ///
     /// # Errors
     /// When the store fails, or a record is damaged.
-    pub async fn get_ready(&self) -> SqlResult<()> {
+    pub(crate) async fn get_ready(&self) -> SqlResult<()> {
         self.ready.get_or_try_init(|| self.load()).await.map(|_| ())
     }
 
@@ -72,7 +72,7 @@ impl Recorder {
     ///
     /// # Errors
     /// None are expected: every text in a violation is cut to a bounded length.
-    pub fn batch(
+    pub(crate) fn batch(
         &self,
         client: &Client,
         observed: &Observed,
@@ -88,7 +88,7 @@ impl Recorder {
 
     /// Counts a transaction that ended. Where it was not committed as one, its violations are kept too; those of a
     /// committed one have their batch.
-    pub fn ended(
+    pub(crate) fn ended(
         self: &Arc<Self>,
         client: &Client,
         observed: &Observed,
@@ -112,7 +112,7 @@ impl Recorder {
     }
 
     /// Writes what waits, and drops what is too old. What cannot be written waits on.
-    pub async fn flush(&self) {
+    pub(crate) async fn flush(&self) {
         if let Err(error) = self.try_flush().await {
             tracing::warn!(%error, "what observe mode saw could not be written");
             self.state().counts.all_changed();
@@ -123,7 +123,7 @@ impl Recorder {
     ///
     /// # Errors
     /// When the store cannot be read, or a record is damaged.
-    pub async fn observations(&self, reader: &dyn TableReader) -> SqlResult<Observations> {
+    pub(crate) async fn observations(&self, reader: &dyn TableReader) -> SqlResult<Observations> {
         let is_there = reader.list_tables().await?.contains(&storage::table()?);
         let mut violations = Vec::new();
         if is_there {

@@ -22,11 +22,11 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Rule; 5] =
+    pub(crate) const ALL: [Rule; 5] =
         [Rule::SecondTable, Rule::SecondPartition, Rule::TooManyEntities, Rule::TooLarge, Rule::MovedRow];
 
     /// As the view `egt_violations` and the WARNING name it.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Rule::SecondTable => "second table",
             Rule::SecondPartition => "second partition",
@@ -60,36 +60,36 @@ pub(crate) struct Observed {
 
 impl Observed {
     /// Notes that a statement of the transaction writes.
-    pub fn see(&mut self, statement: &Arc<SeenStatement>) {
+    pub(crate) fn see(&mut self, statement: &Arc<SeenStatement>) {
         if !self.statements.iter().any(|seen| Arc::ptr_eq(seen, statement) || seen.shape() == statement.shape()) {
             self.statements.push(Arc::clone(statement));
         }
     }
 
     /// Notes that the statement breaks the rule, unless an earlier one did.
-    pub fn broke(&mut self, rule: Rule, statement: &Arc<SeenStatement>) {
+    pub(crate) fn broke(&mut self, rule: Rule, statement: &Arc<SeenStatement>) {
         if !self.breaches.iter().any(|breach| breach.rule == rule) {
             self.breaches.push(Breach { rule, statement: Arc::clone(statement) });
         }
     }
 
     /// Whether nothing was seen.
-    pub fn is_untouched(&self) -> bool {
+    pub(crate) fn is_untouched(&self) -> bool {
         self.breaches.is_empty() && self.statements.is_empty()
     }
 
     /// The writing statements, each shape once, in the order of their first run.
-    pub fn statements(&self) -> &[Arc<SeenStatement>] {
+    pub(crate) fn statements(&self) -> &[Arc<SeenStatement>] {
         &self.statements
     }
 
     /// In the order they were broken.
-    pub fn breaches(&self) -> &[Breach] {
+    pub(crate) fn breaches(&self) -> &[Breach] {
         &self.breaches
     }
 
     /// Goes back to a savepoint: what was broken since is forgotten.
-    pub fn forget_breaches_after(&mut self, count: usize) {
+    pub(crate) fn forget_breaches_after(&mut self, count: usize) {
         self.breaches.truncate(count);
     }
 }

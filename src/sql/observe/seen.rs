@@ -13,15 +13,15 @@ pub(crate) struct SeenStatement {
 }
 
 impl SeenStatement {
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         Self { text: bounded(text, TEXT_MAX_CHARS), shape: shape_of(text) }
     }
 
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    pub fn shape(&self) -> &str {
+    pub(crate) fn shape(&self) -> &str {
         &self.shape
     }
 }

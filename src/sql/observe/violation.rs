@@ -23,11 +23,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub fn new(application: &str, user: &str) -> Self {
+    pub(crate) fn new(application: &str, user: &str) -> Self {
         Self { application: bounded(application, NAME_MAX_CHARS), user: bounded(user, NAME_MAX_CHARS) }
     }
 
-    pub fn application(&self) -> &str {
+    pub(crate) fn application(&self) -> &str {
         &self.application
     }
 }
@@ -47,7 +47,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Outcome::Committed => "committed",
             Outcome::RolledBack => "rolled back",

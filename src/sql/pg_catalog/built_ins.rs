@@ -36,11 +36,11 @@ pub(super) struct TypeRow {
 }
 
 impl TypeRow {
-    pub fn element(&self) -> u32 {
+    pub(super) fn element(&self) -> u32 {
         self.element
     }
 
-    pub fn is_array(&self) -> bool {
+    pub(super) fn is_array(&self) -> bool {
         self.input == ARRAY_IN
     }
 }

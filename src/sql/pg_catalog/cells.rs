@@ -22,26 +22,26 @@ pub(super) enum Cell {
 }
 
 impl Cell {
-    pub fn text(text: impl Into<String>) -> Self {
+    pub(super) fn text(text: impl Into<String>) -> Self {
         Cell::Text(text.into())
     }
 
     /// Of what is counted.
-    pub fn count(n: u64) -> Self {
+    pub(super) fn count(n: u64) -> Self {
         Cell::Int(i64::try_from(n).unwrap_or(i64::MAX))
     }
 
     /// A list of numbers, such as `conkey`.
-    pub fn numbers<T: Into<i64>>(items: impl IntoIterator<Item = T>) -> Self {
+    pub(super) fn numbers<T: Into<i64>>(items: impl IntoIterator<Item = T>) -> Self {
         Cell::List(items.into_iter().map(|n| Cell::Int(n.into())).collect())
     }
 
     /// A list of texts.
-    pub fn texts<T: Into<String> + Clone>(items: &[T]) -> Self {
+    pub(super) fn texts<T: Into<String> + Clone>(items: &[T]) -> Self {
         Cell::List(items.iter().cloned().map(Cell::text).collect())
     }
 
-    pub fn as_text(&self) -> Option<String> {
+    pub(super) fn as_text(&self) -> Option<String> {
         match self {
             Cell::Null | Cell::List(_) => None,
             Cell::Bool(b) => Some(b.to_string()),
@@ -52,7 +52,7 @@ impl Cell {
     }
 
     /// A number, also when it is written as text.
-    pub fn as_int(&self) -> Option<i64> {
+    pub(super) fn as_int(&self) -> Option<i64> {
         match self {
             Cell::Int(n) => Some(*n),
             Cell::Text(text) => text.trim().parse().ok(),
@@ -60,11 +60,11 @@ impl Cell {
         }
     }
 
-    pub fn as_oid(&self) -> Option<u32> {
+    pub(super) fn as_oid(&self) -> Option<u32> {
         self.as_int().and_then(|n| u32::try_from(n).ok())
     }
 
-    pub fn as_bool(&self) -> Option<bool> {
+    pub(super) fn as_bool(&self) -> Option<bool> {
         match self {
             Cell::Bool(b) => Some(*b),
             Cell::Text(text) => Some(matches!(text.as_str(), "t" | "true" | "on" | "1")),
@@ -73,7 +73,7 @@ impl Cell {
     }
 
     /// The value at a row of an array, as far as cells can hold it.
-    pub fn at(array: &ArrayRef, row: usize) -> Self {
+    pub(super) fn at(array: &ArrayRef, row: usize) -> Self {
         if array.is_null(row) {
             return Cell::Null;
         }

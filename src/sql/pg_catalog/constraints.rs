@@ -28,7 +28,7 @@ pub(super) enum TableIndex<'a> {
 }
 
 impl<'a> TableConstraint<'a> {
-    pub fn of_table(table: &'a Relation) -> impl Iterator<Item = Self> {
+    pub(super) fn of_table(table: &'a Relation) -> impl Iterator<Item = Self> {
         let key = has_key(table).then_some(TableConstraint::PrimaryKey(table));
         let checks = table.constraints.checks.iter().map(move |check| TableConstraint::Check(table, check));
         let is_index = |recorded: &&Unenforced| matches!(recorded.kind, UnenforcedKind::Index { .. });
@@ -36,7 +36,7 @@ impl<'a> TableConstraint<'a> {
         key.into_iter().chain(checks).chain(recorded.map(move |r| TableConstraint::Recorded(table, r)))
     }
 
-    pub fn table(&self) -> &'a Relation {
+    pub(super) fn table(&self) -> &'a Relation {
         match self {
             TableConstraint::PrimaryKey(table)
             | TableConstraint::Check(table, _)
@@ -44,7 +44,7 @@ impl<'a> TableConstraint<'a> {
         }
     }
 
-    pub fn oid(&self) -> u32 {
+    pub(super) fn oid(&self) -> u32 {
         match self {
             TableConstraint::PrimaryKey(table) => constraint_oid(table),
             TableConstraint::Check(table, check) => numbered_oid(table, check.number),
@@ -52,7 +52,7 @@ impl<'a> TableConstraint<'a> {
         }
     }
 
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self {
             TableConstraint::PrimaryKey(table) => table.primary_key_name(),
             TableConstraint::Check(_, check) => check.name.clone(),
@@ -61,7 +61,7 @@ impl<'a> TableConstraint<'a> {
     }
 
     /// As `contype` has it.
-    pub fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match self {
             TableConstraint::PrimaryKey(_) => "p",
             TableConstraint::Check(..) => "c",
@@ -73,7 +73,7 @@ impl<'a> TableConstraint<'a> {
     }
 
     /// The numbers of its columns.
-    pub fn columns(&self) -> Vec<i32> {
+    pub(super) fn columns(&self) -> Vec<i32> {
         match self {
             TableConstraint::PrimaryKey(table) => key_numbers(table),
             TableConstraint::Check(table, check) => numbers(table, &check.columns),
@@ -82,7 +82,7 @@ impl<'a> TableConstraint<'a> {
     }
 
     /// The index behind it, 0 for none.
-    pub fn index(&self) -> u32 {
+    pub(super) fn index(&self) -> u32 {
         match self {
             TableConstraint::PrimaryKey(table) => index_oid(table),
             TableConstraint::Recorded(table, recorded) if self.kind() == "u" => {
@@ -92,7 +92,7 @@ impl<'a> TableConstraint<'a> {
         }
     }
 
-    pub fn deferral(&self) -> Deferral {
+    pub(super) fn deferral(&self) -> Deferral {
         match self {
             TableConstraint::Recorded(_, recorded) => match recorded.kind {
                 UnenforcedKind::ForeignKey { deferral, .. } | UnenforcedKind::Unique { deferral, .. } => deferral,
@@ -103,7 +103,7 @@ impl<'a> TableConstraint<'a> {
     }
 
     /// Whether every row fulfils it.
-    pub fn is_enforced(&self) -> bool {
+    pub(super) fn is_enforced(&self) -> bool {
         match self {
             TableConstraint::PrimaryKey(_) | TableConstraint::Check(..) => true,
             TableConstraint::Recorded(table, recorded) => {
@@ -118,7 +118,7 @@ impl<'a> TableConstraint<'a> {
     }
 
     /// The condition of a CHECK, printed in full.
-    pub fn check(&self) -> Option<String> {
+    pub(super) fn check(&self) -> Option<String> {
         match self {
             TableConstraint::Check(_, check) => Some(self.condition(check)),
             TableConstraint::PrimaryKey(_) | TableConstraint::Recorded(..) => None,
@@ -126,7 +126,7 @@ impl<'a> TableConstraint<'a> {
     }
 
     /// As `pg_get_constraintdef` prints it.
-    pub fn definition(&self, pretty: bool) -> String {
+    pub(super) fn definition(&self, pretty: bool) -> String {
         match self {
             TableConstraint::PrimaryKey(table) => format!("PRIMARY KEY ({})", key_list(table)),
             TableConstraint::Check(_, check) => {
@@ -138,27 +138,27 @@ impl<'a> TableConstraint<'a> {
 }
 
 impl<'a> TableIndex<'a> {
-    pub fn of_table(table: &'a Relation) -> impl Iterator<Item = Self> {
+    pub(super) fn of_table(table: &'a Relation) -> impl Iterator<Item = Self> {
         let key = has_key(table).then_some(TableIndex::PrimaryKey(table));
         let is_key = |recorded: &&Unenforced| matches!(recorded.kind, UnenforcedKind::ForeignKey { .. });
         let recorded = table.constraints.unenforced.iter().filter(move |recorded| !is_key(recorded));
         key.into_iter().chain(recorded.map(move |r| TableIndex::Recorded(table, r)))
     }
 
-    pub fn table(&self) -> &'a Relation {
+    pub(super) fn table(&self) -> &'a Relation {
         match self {
             TableIndex::PrimaryKey(table) | TableIndex::Recorded(table, _) => table,
         }
     }
 
-    pub fn oid(&self) -> u32 {
+    pub(super) fn oid(&self) -> u32 {
         match self {
             TableIndex::PrimaryKey(table) => index_oid(table),
             TableIndex::Recorded(table, recorded) => numbered_oid(table, recorded.number).wrapping_add(1),
         }
     }
 
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self {
             TableIndex::PrimaryKey(table) => table.primary_key_name(),
             TableIndex::Recorded(_, recorded) => recorded.name.clone(),
@@ -166,7 +166,7 @@ impl<'a> TableIndex<'a> {
     }
 
     /// The index of the key, or of a UNIQUE, over exactly these columns in any order.
-    pub fn unique_over(table: &'a Relation, columns: &[String]) -> Option<Self> {
+    pub(super) fn unique_over(table: &'a Relation, columns: &[String]) -> Option<Self> {
         let mut wanted = numbers(table, columns);
         wanted.sort_unstable();
         let is_over = |index: &Self| {
@@ -177,11 +177,11 @@ impl<'a> TableIndex<'a> {
         TableIndex::of_table(table).find(is_over)
     }
 
-    pub fn is_primary(&self) -> bool {
+    pub(super) fn is_primary(&self) -> bool {
         matches!(self, TableIndex::PrimaryKey(_))
     }
 
-    pub fn is_unique(&self) -> bool {
+    pub(super) fn is_unique(&self) -> bool {
         match self {
             TableIndex::PrimaryKey(_) => true,
             TableIndex::Recorded(_, recorded) => match recorded.kind {
@@ -192,7 +192,7 @@ impl<'a> TableIndex<'a> {
     }
 
     /// Whether a query could use it, and it keeps duplicates out: true only where the primary key does.
-    pub fn is_valid(&self) -> bool {
+    pub(super) fn is_valid(&self) -> bool {
         match self {
             TableIndex::PrimaryKey(_) => true,
             TableIndex::Recorded(table, recorded) => {
@@ -201,7 +201,7 @@ impl<'a> TableIndex<'a> {
         }
     }
 
-    pub fn is_immediate(&self) -> bool {
+    pub(super) fn is_immediate(&self) -> bool {
         match self {
             TableIndex::PrimaryKey(_) => true,
             TableIndex::Recorded(table, recorded) => {
@@ -211,7 +211,7 @@ impl<'a> TableIndex<'a> {
     }
 
     /// The numbers of its columns, those that it only stores last; an expression's is 0.
-    pub fn columns(&self) -> Vec<i32> {
+    pub(super) fn columns(&self) -> Vec<i32> {
         match (self, self.shape()) {
             (TableIndex::PrimaryKey(table), _) => key_numbers(table),
             (TableIndex::Recorded(table, _), Some(shape)) => {
@@ -224,7 +224,7 @@ impl<'a> TableIndex<'a> {
     }
 
     /// What CREATE INDEX said; `None` for the index of a constraint.
-    pub fn shape(&self) -> Option<IndexShape> {
+    pub(super) fn shape(&self) -> Option<IndexShape> {
         match self {
             TableIndex::Recorded(table, Unenforced { kind: UnenforcedKind::Index { definition, .. }, .. }) => {
                 IndexShape::read(table, definition)
@@ -233,7 +233,7 @@ impl<'a> TableIndex<'a> {
         }
     }
 
-    pub fn method(&self) -> &str {
+    pub(super) fn method(&self) -> &str {
         match self {
             TableIndex::Recorded(_, Unenforced { kind: UnenforcedKind::Index { method, .. }, .. }) => method,
             TableIndex::PrimaryKey(_) | TableIndex::Recorded(..) => "btree",
@@ -241,7 +241,7 @@ impl<'a> TableIndex<'a> {
     }
 
     /// The statement that would make it.
-    pub fn definition(&self, pretty: bool) -> String {
+    pub(super) fn definition(&self, pretty: bool) -> String {
         let table = self.table();
         let unique = if self.is_unique() { "UNIQUE " } else { "" };
         // The pretty form leaves out a schema that is searched anyway.
@@ -266,7 +266,7 @@ impl<'a> TableIndex<'a> {
     }
 
     /// One of its columns, as SQL would name it.
-    pub fn column(&self, position: usize, pretty: bool) -> Option<String> {
+    pub(super) fn column(&self, position: usize, pretty: bool) -> Option<String> {
         if let Some(shape) = self.shape() {
             return shape.column(position, pretty);
         }

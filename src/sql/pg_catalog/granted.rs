@@ -21,27 +21,27 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
-    pub fn new(roles: Roles, accesses: impl Iterator<Item = Arc<Access>>, rights: Rights) -> Self {
+    pub(crate) fn new(roles: Roles, accesses: impl Iterator<Item = Arc<Access>>, rights: Rights) -> Self {
         Self { roles, accesses: accesses.map(|access| (access.oid, access)).collect(), rights }
     }
 
     /// Where there is but one user.
     #[cfg(test)]
-    pub fn for_tests(user: &str) -> Self {
+    pub(crate) fn for_tests(user: &str) -> Self {
         let rights = Rights::new(user, Role::Admin);
         Self::new(Roles::new(&[], &rights, std::iter::empty()), std::iter::empty(), rights)
     }
 
-    pub fn access(&self, oid: u32) -> Arc<Access> {
+    pub(crate) fn access(&self, oid: u32) -> Arc<Access> {
         self.accesses.get(&oid).cloned().unwrap_or_else(|| Arc::new(Access::new(oid)))
     }
 
     /// The name of an object's owner.
-    pub fn owner(&self, oid: u32) -> String {
+    pub(crate) fn owner(&self, oid: u32) -> String {
         self.roles.shown(self.access(oid).owner()).to_owned()
     }
 
-    pub fn owner_oid(&self, oid: u32) -> u32 {
+    pub(crate) fn owner_oid(&self, oid: u32) -> u32 {
         self.roles.oid_of(self.access(oid).owner())
     }
 
@@ -56,19 +56,19 @@ impl Granted {
     }
 
     /// What a role may do with an object, and which of that it may hand on.
-    pub fn of_role(&self, role: &KnownRole, kind: ObjectKind, oid: u32) -> (Privileges, Privileges) {
+    pub(crate) fn of_role(&self, role: &KnownRole, kind: ObjectKind, oid: u32) -> (Privileges, Privileges) {
         let (rights, access) = (Rights::new(&role.name, role.role), self.access(oid));
         (rights.on(kind, &access), rights.grantable_on(kind, &access))
     }
 
     /// What PUBLIC may do with an object.
-    pub fn of_public(&self, kind: ObjectKind, oid: u32) -> Privileges {
+    pub(crate) fn of_public(&self, kind: ObjectKind, oid: u32) -> Privileges {
         // No role has an empty name.
         self.access(oid).acl(kind).privileges_of("")
     }
 
     /// Whether the session's user may see that a table is there: `information_schema` shows no others.
-    pub fn shows(&self, kind: ObjectKind, oid: u32) -> bool {
+    pub(crate) fn shows(&self, kind: ObjectKind, oid: u32) -> bool {
         let access = self.access(oid);
         self.rights.owns(&access) || !self.rights.on(kind, &access).is_empty()
     }

@@ -34,7 +34,7 @@ pub(super) struct LayoutColumn {
 }
 
 impl Layout {
-    pub fn position(&self, column: &str) -> Option<usize> {
+    pub(super) fn position(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.name == column)
     }
 }

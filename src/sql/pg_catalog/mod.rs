@@ -57,7 +57,7 @@ use super::settings::Settings;
 
 /// The user's tables and sequences as the system catalogue shows them to one statement.
 #[derive(Clone)]
-pub struct CatalogSnapshot {
+pub(crate) struct CatalogSnapshot {
     objects: Arc<Objects>,
     granted: Arc<Granted>,
     sizes: Arc<Sizes>,
@@ -83,7 +83,7 @@ impl CatalogSnapshot {
         Ok(snapshot.with_granted(granted).with_sizes(sizes).with_origins(origins))
     }
 
-    pub fn new(
+    pub(crate) fn new(
         relations: Vec<Arc<Relation>>,
         sequences: Vec<Arc<Sequence>>,
         views: Vec<Arc<View>>,
@@ -122,7 +122,7 @@ impl CatalogSnapshot {
 
 /// The system catalogue as one session's statement sees it.
 #[derive(Clone)]
-pub struct SystemCatalog {
+pub(crate) struct SystemCatalog {
     database: Database,
     user: String,
     login: Arc<Login>,
@@ -177,13 +177,13 @@ impl SystemCatalog {
 
     /// The session's sequences, for `nextval` and the like.
     #[must_use]
-    pub fn with_sequences(mut self, sequences: Arc<SessionSequences>) -> Self {
+    pub(crate) fn with_sequences(mut self, sequences: Arc<SessionSequences>) -> Self {
         self.sequences = Some(sequences);
         self
     }
 
     /// Whether this is a view of what observe mode saw.
-    pub fn shows_observations(&self, schema: Option<&str>, table: &str) -> bool {
+    pub(crate) fn shows_observations(&self, schema: Option<&str>, table: &str) -> bool {
         layout::find(schema, table).is_some_and(relations::shows_observations)
     }
 

@@ -36,7 +36,7 @@ pub(super) enum Class<'a> {
 }
 
 impl Class<'_> {
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self {
             Class::Table(table) => table.name.clone(),
             Class::Index(index) => index.name(),
@@ -46,7 +46,7 @@ impl Class<'_> {
         }
     }
 
-    pub fn schema(&self) -> Cow<'_, str> {
+    pub(super) fn schema(&self) -> Cow<'_, str> {
         match self {
             Class::Table(table) => table.schema_name.as_str().into(),
             Class::Index(index) => index.table().schema_name.as_str().into(),
@@ -66,11 +66,11 @@ pub(super) struct RowType<'a> {
 }
 
 impl RowType<'_> {
-    pub fn oid(&self) -> u32 {
+    pub(super) fn oid(&self) -> u32 {
         row_type_oid(self.relation)
     }
 
-    pub fn array_oid(&self) -> u32 {
+    pub(super) fn array_oid(&self) -> u32 {
         row_array_oid(self.relation)
     }
 }
@@ -87,28 +87,28 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    pub fn new(tables: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
+    pub(super) fn new(tables: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
         Self { tables, sequences, views: Vec::new(), comments: Arc::default(), search: Search::default() }
     }
 
     /// With these views.
-    pub fn with_views(self, views: Vec<Arc<View>>) -> Self {
+    pub(super) fn with_views(self, views: Vec<Arc<View>>) -> Self {
         Self { views, ..self }
     }
 
     /// With the order in which names without a schema are looked for.
     #[must_use]
-    pub fn with_search(self, search: Search) -> Self {
+    pub(super) fn with_search(self, search: Search) -> Self {
         Self { search, ..self }
     }
 
     /// With the comments on schemas and databases.
     #[must_use]
-    pub fn with_comments(self, comments: Arc<SharedComments>) -> Self {
+    pub(super) fn with_comments(self, comments: Arc<SharedComments>) -> Self {
         Self { comments, ..self }
     }
 
-    pub fn class_by_oid(&self, oid: u32) -> Option<Class<'_>> {
+    pub(super) fn class_by_oid(&self, oid: u32) -> Option<Class<'_>> {
         let table = || self.tables.iter().find(|table| table.oid == oid).map(|table| Class::Table(table));
         let index = || self.indexes().find(|index| index.oid() == oid).map(Class::Index);
         let sequence = || self.sequences.iter().find(|s| s.oid == oid).map(|s| Class::Sequence(s));
@@ -118,28 +118,28 @@ impl Objects {
     }
 
     /// All indexes of all tables.
-    pub fn indexes(&self) -> impl Iterator<Item = TableIndex<'_>> {
+    pub(super) fn indexes(&self) -> impl Iterator<Item = TableIndex<'_>> {
         self.tables.iter().flat_map(|table| TableIndex::of_table(table))
     }
 
     /// All constraints of all tables.
-    pub fn constraints(&self) -> impl Iterator<Item = TableConstraint<'_>> {
+    pub(super) fn constraints(&self) -> impl Iterator<Item = TableConstraint<'_>> {
         self.tables.iter().flat_map(|table| TableConstraint::of_table(table))
     }
 
     /// The table of this name in the store.
-    pub fn oid_of_stored(&self, stored: &StoredTable) -> Option<u32> {
+    pub(super) fn oid_of_stored(&self, stored: &StoredTable) -> Option<u32> {
         self.tables.iter().find(|table| table.stored == *stored).map(|table| table.oid)
     }
 
     /// The table that a foreign key of `from` refers to.
-    pub fn referenced(&self, from: &Relation, name: &str) -> Option<&Relation> {
+    pub(super) fn referenced(&self, from: &Relation, name: &str) -> Option<&Relation> {
         let is_it = |table: &&Arc<Relation>| table.name == name && table.place() == from.place();
         self.tables.iter().find(is_it).map(|table| &**table)
     }
 
     /// The relation that `regclass` input means, with its OID.
-    pub fn class_by_name(&self, text: &str) -> Option<(u32, Class<'_>)> {
+    pub(super) fn class_by_name(&self, text: &str) -> Option<(u32, Class<'_>)> {
         let parts = split_name(text);
         let (schema, name) = match parts.as_slice() {
             [name] => (None, name.as_str()),
@@ -164,7 +164,7 @@ impl Objects {
     }
 
     /// Whether its bare name finds it.
-    pub fn is_visible(&self, class: &Class<'_>) -> bool {
+    pub(super) fn is_visible(&self, class: &Class<'_>) -> bool {
         if let Class::System(layout) = class {
             return layout.schema == "pg_catalog";
         }
@@ -174,7 +174,7 @@ impl Objects {
     }
 
     /// As `regclass` prints it.
-    pub fn printed(&self, class: &Class<'_>) -> String {
+    pub(super) fn printed(&self, class: &Class<'_>) -> String {
         let name = quote_ident(&class.name());
         if self.is_visible(class) { name } else { format!("{}.{name}", quote_ident(&class.schema())) }
     }
@@ -201,21 +201,21 @@ impl Objects {
     }
 
     /// The types of the rows of all tables and views.
-    pub fn row_types(&self) -> impl Iterator<Item = RowType<'_>> {
+    pub(super) fn row_types(&self) -> impl Iterator<Item = RowType<'_>> {
         let tables = self.tables.iter().map(|table| (table.oid, table.name.as_str(), table.schema_name.as_str()));
         let views = self.views.iter().map(|view| (view.oid, view.name.as_str(), schema_of(view)));
         tables.chain(views).map(|(relation, name, schema)| RowType { relation, name, schema })
     }
 
     /// The row type of an OID, and whether that is the OID of the type's array.
-    pub fn row_type(&self, oid: u32) -> Option<(RowType<'_>, bool)> {
+    pub(super) fn row_type(&self, oid: u32) -> Option<(RowType<'_>, bool)> {
         let found = self.row_types().find(|row| oid == row.oid() || oid == row.array_oid())?;
         let is_array = oid == found.array_oid();
         Some((found, is_array))
     }
 
     /// The schema of the session's temporary objects, if it has any.
-    pub fn temporary_schema(&self) -> Option<String> {
+    pub(super) fn temporary_schema(&self) -> Option<String> {
         let is_there = self.tables.iter().any(|table| table.place().is_temporary())
             || self.sequences.iter().any(|sequence| sequence.place.is_temporary())
             || self.views.iter().any(|view| view.place.is_temporary());
@@ -223,7 +223,7 @@ impl Objects {
     }
 
     /// The schemas that names without one are looked for in, in order, with the implicit ones or without.
-    pub fn search_path(&self, implicit: bool) -> Vec<String> {
+    pub(super) fn search_path(&self, implicit: bool) -> Vec<String> {
         let temporary = self.temporary_schema();
         let is_named = self.search.places()[0] == Place::Public;
         let mut path: Vec<String> = temporary.filter(|_| implicit || is_named).into_iter().collect();
@@ -238,7 +238,7 @@ impl Objects {
     }
 
     /// Every schema with its OID: the fixed ones, those that are mounted, then that of temporary tables.
-    pub fn schemas(&self) -> Vec<(u32, String)> {
+    pub(super) fn schemas(&self) -> Vec<(u32, String)> {
         let mut schemas = vec![
             (PG_CATALOG, "pg_catalog".to_owned()),
             (PG_TOAST, "pg_toast".to_owned()),
@@ -250,7 +250,7 @@ impl Objects {
         schemas
     }
 
-    pub fn schema_oid(&self, name: &str) -> Option<u32> {
+    pub(super) fn schema_oid(&self, name: &str) -> Option<u32> {
         if name == "pg_temp" {
             return self.temporary_schema().map(|_| TEMPORARY_SCHEMA);
         }

@@ -13,12 +13,12 @@ use crate::relation::Relation;
 pub(crate) struct Origins(HashMap<u32, Arc<Sightings>>);
 
 impl Origins {
-    pub fn new(readers: &Readers, relations: &[Arc<Relation>]) -> Self {
+    pub(crate) fn new(readers: &Readers, relations: &[Arc<Relation>]) -> Self {
         let open = relations.iter().filter(|relation| relation.open);
         Self(open.map(|relation| (relation.oid, readers.sightings_of(&relation.stored))).collect())
     }
 
-    pub fn of_table(&self, oid: u32) -> Arc<Sightings> {
+    pub(crate) fn of_table(&self, oid: u32) -> Arc<Sightings> {
         self.0.get(&oid).cloned().unwrap_or_default()
     }
 }

@@ -29,7 +29,7 @@ impl Reference {
     ///
     /// # Errors
     /// 42602 and 42601 for what is not a name, 42725 for a name of several functions or operators.
-    pub fn find(self, context: &FunctionContext, text: &str) -> SqlResult<Option<u32>> {
+    pub(super) fn find(self, context: &FunctionContext, text: &str) -> SqlResult<Option<u32>> {
         if matches!(self, Reference::Type | Reference::Procedure | Reference::Oper | Reference::Operator) {
             return match self {
                 Reference::Type => Ok(type_oid(context, text)),
@@ -52,7 +52,7 @@ impl Reference {
     }
 
     /// The name as the type prints it; `None` for what nothing has.
-    pub fn print(self, context: &FunctionContext, oid: u32) -> Option<String> {
+    pub(super) fn print(self, context: &FunctionContext, oid: u32) -> Option<String> {
         match self {
             Reference::Class => context.objects.class_by_oid(oid).map(|class| context.objects.printed(&class)),
             Reference::Type => {
@@ -74,7 +74,7 @@ impl Reference {
     }
 
     /// That a name means nothing.
-    pub fn missing(self, text: &str) -> Box<SqlError> {
+    pub(super) fn missing(self, text: &str) -> Box<SqlError> {
         let (kind, what) = match self {
             Reference::Class => (ErrorKind::UndefinedTable, "relation"),
             Reference::Type => (ErrorKind::UndefinedObject, "type"),

@@ -21,29 +21,29 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    pub fn new(readers: &Readers, relations: &[Arc<Relation>], stores: Stores) -> Self {
+    pub(crate) fn new(readers: &Readers, relations: &[Arc<Relation>], stores: Stores) -> Self {
         let size = |relation: &Arc<Relation>| Some((relation.oid, readers.size_of(&relation.stored)?));
         Self { tables: relations.iter().filter_map(size).collect(), stores: Some(stores) }
     }
 
-    pub fn of_table(&self, oid: u32) -> Option<TableSize> {
+    pub(crate) fn of_table(&self, oid: u32) -> Option<TableSize> {
         self.tables.get(&oid).copied()
     }
 
     /// Pages that would hold a table.
-    pub fn pages_of(&self, oid: u32) -> i32 {
+    pub(crate) fn pages_of(&self, oid: u32) -> i32 {
         let pages = self.of_table(oid).unwrap_or_default().bytes.div_ceil(PAGE);
         i32::try_from(pages).unwrap_or(i32::MAX)
     }
 
     /// The parts of a table that its store keeps as columns too.
-    pub fn segments_of(&self, table: &StoredTable) -> Vec<SegmentFigures> {
+    pub(crate) fn segments_of(&self, table: &StoredTable) -> Vec<SegmentFigures> {
         let store = self.stores.as_ref().and_then(|stores| stores.at(table.place).ok());
         store.map(|store| store.segments(table)).unwrap_or_default()
     }
 
     /// What all tables take: on the disk, where the store that the server is for keeps them there.
-    pub fn database(&self) -> u64 {
+    pub(crate) fn database(&self) -> u64 {
         let disk = self.stores.as_ref().and_then(|stores| stores.public().figures().disk_bytes);
         disk.unwrap_or_else(|| self.tables.values().map(|size| size.bytes).sum())
     }

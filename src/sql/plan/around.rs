@@ -25,22 +25,22 @@ pub(crate) struct Around {
 
 impl Around {
     /// Nothing yet, of a WITH clause that may be RECURSIVE.
-    pub fn new(recursive: bool) -> Self {
+    pub(crate) fn new(recursive: bool) -> Self {
         Self { recursive, ..Self::default() }
     }
 
     /// A query that is planned anew wherever it is named.
-    pub fn add_query(&mut self, cte: Cte) {
+    pub(crate) fn add_query(&mut self, cte: Cte) {
         self.ctes.push(cte);
     }
 
     /// Rows in memory, known by this name.
-    pub fn add_rows(&mut self, name: &str, entry: TableEntry) {
+    pub(crate) fn add_rows(&mut self, name: &str, entry: TableEntry) {
         self.rows.insert(name, entry);
     }
 
     /// The rows in memory.
-    pub fn rows(&self) -> &Tables {
+    pub(crate) fn rows(&self) -> &Tables {
         &self.rows
     }
 
@@ -48,7 +48,7 @@ impl Around {
     ///
     /// # Errors
     /// 0A000 when both define the same name.
-    pub fn over<'q>(&self, query: &'q Query) -> SqlResult<Cow<'q, Query>> {
+    pub(crate) fn over<'q>(&self, query: &'q Query) -> SqlResult<Cow<'q, Query>> {
         if self.ctes.is_empty() {
             return Ok(Cow::Borrowed(query));
         }

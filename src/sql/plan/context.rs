@@ -28,7 +28,7 @@ pub(super) struct StatementContext<'a> {
 }
 
 impl<'a> StatementContext<'a> {
-    pub fn new(state: &'a SessionState, tables: &'a Tables, system: &'a dyn SystemRelations) -> Self {
+    pub(super) fn new(state: &'a SessionState, tables: &'a Tables, system: &'a dyn SystemRelations) -> Self {
         // The first that plans an expression has planned it.
         let ours: Arc<dyn ExprPlanner> = Arc::new(expr::Operations);
         let expr_planners = std::iter::once(ours).chain(state.expr_planners().iter().cloned()).collect();

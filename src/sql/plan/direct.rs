@@ -80,7 +80,7 @@ impl DirectRead {
     ///
     /// # Errors
     /// The optimizer's, which it would give for the same query on the long way too.
-    pub fn of(plan: &LogicalPlan, receivers: &[Receiver], state: &SessionState) -> SqlResult<Option<Self>> {
+    pub(super) fn of(plan: &LogicalPlan, receivers: &[Receiver], state: &SessionState) -> SqlResult<Option<Self>> {
         if !is_candidate(plan)? || is_foldable(plan)? {
             return Ok(None);
         }
@@ -92,7 +92,11 @@ impl DirectRead {
     ///
     /// # Errors
     /// None are expected from the call itself. The stream ends with an error when the store or an expression fails.
-    pub fn rows(&self, parameters: &[ScalarValue], reads: &Arc<Reads>) -> SqlResult<Option<(RowStream, Length)>> {
+    pub(super) fn rows(
+        &self,
+        parameters: &[ScalarValue],
+        reads: &Arc<Reads>,
+    ) -> SqlResult<Option<(RowStream, Length)>> {
         let outputs = match &self.outputs {
             None => None,
             Some(outputs) => match outputs.ready(parameters)? {
@@ -128,7 +132,7 @@ impl DirectRead {
     }
 
     /// Whether [`DirectRead::single`] may give a row.
-    pub fn may_be_single(&self) -> bool {
+    pub(super) fn may_be_single(&self) -> bool {
         self.point.is_some() && self.places.is_some() && self.fetch != Some(0) && self.scan.shows_values()
     }
 
@@ -138,7 +142,7 @@ impl DirectRead {
     /// # Errors
     /// When the table cannot be read.
     #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
-    pub fn single(&self, parameters: &[ScalarValue], reads: &Reads) -> SqlResult<Option<Option<SingleRow>>> {
+    pub(super) fn single(&self, parameters: &[ScalarValue], reads: &Reads) -> SqlResult<Option<Option<SingleRow>>> {
         let (Some(point), Some(places)) = (&self.point, &self.places) else { return Ok(None) };
         match point.key(&self.scan.relation, parameters) {
             Some(key) => Ok(self.scan.single(&key, places, reads)?),

@@ -54,12 +54,12 @@ impl Default for CurrentIn {
 }
 
 impl CurrentIn {
-    pub fn is(&self, version: Option<u64>) -> bool {
+    pub(crate) fn is(&self, version: Option<u64>) -> bool {
         version == Some(self.0.load(Ordering::Relaxed))
     }
 
     /// What depends on these relations is current in this version. Columns that are observed change without the catalogue.
-    pub fn set<'r>(&self, version: Option<u64>, mut relations: impl Iterator<Item = &'r Arc<Relation>>) {
+    pub(crate) fn set<'r>(&self, version: Option<u64>, mut relations: impl Iterator<Item = &'r Arc<Relation>>) {
         if let Some(version) = version
             && relations.all(|relation| relation.kind != RelationKind::Found && !relation.open)
         {
@@ -73,13 +73,13 @@ impl PlannedQuery {
     ///
     /// # Errors
     /// 42804 for a type that is not assigned to the column's, and what the column's type says of a literal without one.
-    pub fn assigned_to(self, receivers: Vec<Receiver>) -> SqlResult<Self> {
+    pub(crate) fn assigned_to(self, receivers: Vec<Receiver>) -> SqlResult<Self> {
         check_types(&self.plan, &receivers, self.style)?;
         Ok(Self { receivers, ..self })
     }
 
     /// Whether it was found to be current in what this view shows.
-    pub fn is_known_current(&self, catalog: &CatalogView) -> bool {
+    pub(crate) fn is_known_current(&self, catalog: &CatalogView) -> bool {
         self.current_in.is(catalog.version())
     }
 
@@ -87,7 +87,7 @@ impl PlannedQuery {
     ///
     /// # Errors
     /// None are expected from the call itself. The stream ends with an error when the store or an expression fails.
-    pub fn read_directly(
+    pub(crate) fn read_directly(
         &self,
         engine: &Engine,
         settings: &Settings,
@@ -110,7 +110,7 @@ impl PlannedQuery {
     ///
     /// # Errors
     /// The optimizer's, which it would give for the same query on the long way too.
-    pub fn may_be_single(&self, engine: &Engine) -> SqlResult<bool> {
+    pub(crate) fn may_be_single(&self, engine: &Engine) -> SqlResult<bool> {
         Ok(self.direct(engine)?.is_some_and(DirectRead::may_be_single))
     }
 
@@ -119,7 +119,7 @@ impl PlannedQuery {
     /// # Errors
     /// When the table cannot be read.
     #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
-    pub fn single(
+    pub(crate) fn single(
         &self,
         engine: &Engine,
         parameters: &[ScalarValue],
@@ -134,7 +134,7 @@ impl PlannedQuery {
     ///
     /// # Errors
     /// The optimizer's, which it would give for the same query on the long way too.
-    pub fn may_read_directly(&self, engine: &Engine) -> SqlResult<bool> {
+    pub(crate) fn may_read_directly(&self, engine: &Engine) -> SqlResult<bool> {
         Ok(self.direct(engine)?.is_some())
     }
 
@@ -150,7 +150,7 @@ impl PlannedQuery {
     }
 
     /// Takes over the types of the parameters that the query names, where they were not known before.
-    pub fn learn(&self, known: &mut Vec<SqlType>) {
+    pub(crate) fn learn(&self, known: &mut Vec<SqlType>) {
         for index in self.named.iter().filter_map(|number| number.checked_sub(1)) {
             let Some(found) = self.parameters.get(index) else { continue };
             if known.len() <= index {

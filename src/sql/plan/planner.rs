@@ -65,7 +65,7 @@ pub(crate) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    pub fn new(engine: &'a Engine, reads: Arc<Reads>, system: Arc<dyn SystemRelations>) -> Self {
+    pub(crate) fn new(engine: &'a Engine, reads: Arc<Reads>, system: Arc<dyn SystemRelations>) -> Self {
         Self {
             engine,
             reads,
@@ -78,33 +78,33 @@ impl<'a> Planner<'a> {
     }
 
     /// The same, for a part of a statement with these surroundings.
-    pub fn within(&self, around: Around) -> Self {
+    pub(crate) fn within(&self, around: Around) -> Self {
         Self { around, ..self.clone() }
     }
 
     /// The same, for expressions that are kept: words like `now` in literals are refused.
-    pub fn for_later(&self) -> Self {
+    pub(crate) fn for_later(&self) -> Self {
         Self { is_kept: true, ..self.clone() }
     }
 
     /// The same, for expressions that were kept: their literals are read in the plain style.
-    pub fn of_kept(&self) -> Self {
+    pub(crate) fn of_kept(&self) -> Self {
         Self { is_plain: !self.is_kept, ..self.clone() }
     }
 
     /// The same, to run plans once more over these rows of the tables whose rows the statement locks.
-    pub fn looking_again(&self, newest: NewestRows) -> Self {
+    pub(crate) fn looking_again(&self, newest: NewestRows) -> Self {
         Self { reads: Arc::new(self.reads.looking_again(newest)), ..self.clone() }
     }
 
     /// The same, for a statement that skips rows of these tables that others have locked.
-    pub fn skipping(&self, tables: impl IntoIterator<Item = TargetNumber>) -> Self {
+    pub(crate) fn skipping(&self, tables: impl IntoIterator<Item = TargetNumber>) -> Self {
         Self { reads: Arc::new(self.reads.skipping(tables)), ..self.clone() }
     }
 
     /// The same planner with these tables before any others.
     #[must_use]
-    pub fn with(self, given: Tables) -> Self {
+    pub(crate) fn with(self, given: Tables) -> Self {
         Self { given, ..self }
     }
 }
@@ -114,7 +114,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// The errors of planning the query: names, types, what DataFusion does not do.
-    pub async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
+    pub(crate) async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         self.plan_with(query, &Tables::default(), declared).await
     }
 
@@ -122,7 +122,12 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// As [`Planner::plan`].
-    pub async fn plan_with(&self, query: &Query, given: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
+    pub(crate) async fn plan_with(
+        &self,
+        query: &Query,
+        given: &Tables,
+        declared: &[SqlType],
+    ) -> SqlResult<PlannedQuery> {
         let query = self.around.over(query)?;
         let query = self.system.with_relations(&query);
         let mentions = Mentions::of(&query);
@@ -147,7 +152,7 @@ impl Planner<'_> {
     /// # Errors
     /// 42P01 for a table that does not exist, or that must not be named; what else is wrong with the names in the
     /// query.
-    pub async fn sources(&self, query: &Query, unreachable: &str) -> SqlResult<Vec<Source>> {
+    pub(crate) async fn sources(&self, query: &Query, unreachable: &str) -> SqlResult<Vec<Source>> {
         let mut query = self.around.over(query)?.into_owned();
         let tables = self.tables_with(&Mentions::of(&query), &Tables::default()).await?;
         self.prepare_names(&mut query)?;
@@ -158,7 +163,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// As [`Planner::plan`], for the tables it names.
-    pub async fn width(&self, query: &Query) -> SqlResult<Option<usize>> {
+    pub(crate) async fn width(&self, query: &Query) -> SqlResult<Option<usize>> {
         let query = self.around.over(query)?;
         let tables = self.tables_with(&Mentions::of(&query), &Tables::default()).await?;
         Ok(names::width(&query, &tables, self.engine.state()))
@@ -175,7 +180,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// As [`Planner::plan`].
-    pub fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
+    pub(crate) fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         changes::only_reads(query)?;
         let mut query = query.clone();
         self.prepare_names(&mut query)?;
@@ -238,22 +243,22 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// As [`Planner::plan`], for the tables.
-    pub async fn tables_of(&self, query: &Query) -> SqlResult<Tables> {
+    pub(crate) async fn tables_of(&self, query: &Query) -> SqlResult<Tables> {
         self.tables(&Mentions::of(query)).await
     }
 
     /// What the statement's texts are read with.
-    pub fn reading(&self) -> Reading {
+    pub(crate) fn reading(&self) -> Reading {
         self.reads.moments.reading()
     }
 
     /// The style of the session.
-    pub fn style(&self) -> Style {
+    pub(crate) fn style(&self) -> Style {
         self.reads.moments.style()
     }
 
     /// What expressions outside a plan are evaluated with in this planner's statement.
-    pub fn moment(&self) -> ExecutionProps {
+    pub(crate) fn moment(&self) -> ExecutionProps {
         self.engine.moment(&self.reads.moments)
     }
 
@@ -261,7 +266,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// The errors of the optimizer.
-    pub async fn physical(
+    pub(crate) async fn physical(
         &self,
         query: &PlannedQuery,
         parameters: &[ScalarValue],
@@ -280,7 +285,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// Those of running the plan.
-    pub async fn analyze(
+    pub(crate) async fn analyze(
         &self,
         state: &SessionState,
         physical: &Arc<dyn ExecutionPlan>,
@@ -320,7 +325,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// The errors of evaluating them.
-    pub fn check(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<()> {
+    pub(crate) fn check(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<()> {
         if query.named.is_empty() && !expr::is_foldable(&query.plan)? {
             return check_constants(&query.plan, &query.receivers, query.style);
         }
@@ -331,7 +336,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// The errors of the optimizer; in the stream, those of running the plan.
-    pub async fn run(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<RowStream> {
+    pub(crate) async fn run(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<RowStream> {
         if let Some(rows) = self.read_directly(query, parameters)? {
             return Ok(rows);
         }
@@ -354,7 +359,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// Those of looking for the keys, of which none are expected.
-    pub fn is_read_directly(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<bool> {
+    pub(crate) fn is_read_directly(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<bool> {
         Ok(self.read_directly(query, parameters)?.is_some())
     }
 
@@ -366,7 +371,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// When the catalogue cannot be read.
-    pub async fn is_current(&self, query: &PlannedQuery) -> SqlResult<bool> {
+    pub(crate) async fn is_current(&self, query: &PlannedQuery) -> SqlResult<bool> {
         if query.is_known_current(&self.reads.catalog) {
             return Ok(true);
         }
@@ -391,7 +396,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// When the catalogue cannot be read.
-    pub async fn is_unchanged(&self, relation: &Arc<Relation>) -> SqlResult<bool> {
+    pub(crate) async fn is_unchanged(&self, relation: &Arc<Relation>) -> SqlResult<bool> {
         let name = relation.placed_name();
         if !self.reads.catalog.is_visible(&name) {
             return Ok(false);
@@ -449,7 +454,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// 3F000 for an unknown schema.
-    pub async fn relation(&self, schema: Option<&str>, table: &str) -> SqlResult<Option<Arc<Relation>>> {
+    pub(crate) async fn relation(&self, schema: Option<&str>, table: &str) -> SqlResult<Option<Arc<Relation>>> {
         match self.reads.catalog.named(schema, table) {
             Some(name) => self.reads.relation(&name).await,
             // A system relation that does not exist, or a function in FROM.
@@ -459,7 +464,7 @@ impl Planner<'_> {
     }
 
     /// A sequence by name.
-    pub fn sequence(&self, schema: Option<&str>, name: &str) -> Option<Arc<Sequence>> {
+    pub(crate) fn sequence(&self, schema: Option<&str>, name: &str) -> Option<Arc<Sequence>> {
         self.reads.catalog.sequence(&self.reads.catalog.named(schema, name)?)
     }
 

@@ -47,7 +47,7 @@ pub(crate) struct ViewQuery {
 
 impl TableEntry {
     /// Rows held in memory under a table's name.
-    pub fn of_provider(key: &str, provider: Arc<dyn TableProvider>) -> Self {
+    pub(crate) fn of_provider(key: &str, provider: Arc<dyn TableProvider>) -> Self {
         let visible = provider.schema().fields().iter().map(|f| f.name().clone()).collect();
         Self {
             key: key.to_owned(),
@@ -65,7 +65,7 @@ impl TableEntry {
     ///
     /// # Errors
     /// XX001 when a column has no type.
-    pub fn of_view(view: &Arc<View>, query: Query) -> SqlResult<Self> {
+    pub(crate) fn of_view(view: &Arc<View>, query: Query) -> SqlResult<Self> {
         let fields: Vec<_> = view.typed_columns()?.iter().map(|(name, t)| t.field(name, true)).collect();
         let nothing = MemTable::try_new(Arc::new(Schema::new(fields)), vec![Vec::new()])?;
         let entry = Self::of_provider(&format!("{}.{}", view.place.schema(), view.name), Arc::new(nothing));
@@ -80,50 +80,50 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub fn insert(&mut self, name: &str, entry: TableEntry) {
+    pub(crate) fn insert(&mut self, name: &str, entry: TableEntry) {
         self.entries.insert(name.to_owned(), entry);
     }
 
     /// Says that the rows of a table are those of a user's relation.
-    pub fn set_row_type(&mut self, name: &str, row_type: TableRow) {
+    pub(crate) fn set_row_type(&mut self, name: &str, row_type: TableRow) {
         if let Some(entry) = self.entries.get_mut(name) {
             entry.row_type = Some(row_type);
         }
     }
 
     /// Adds others, which come before those of the same name.
-    pub fn extend(&mut self, others: &Tables) {
+    pub(crate) fn extend(&mut self, others: &Tables) {
         self.entries.extend(others.entries.iter().map(|(name, entry)| (name.clone(), entry.clone())));
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    pub fn get(&self, name: &ObjectName) -> Option<&TableEntry> {
+    pub(crate) fn get(&self, name: &ObjectName) -> Option<&TableEntry> {
         self.entries.get(&dotted_name(name))
     }
 
     /// By the unique key, or by the name the statement used.
-    pub fn by_key(&self, key: &str) -> Option<&TableEntry> {
+    pub(crate) fn by_key(&self, key: &str) -> Option<&TableEntry> {
         self.entries.values().find(|e| e.key == key).or_else(|| self.entries.get(key))
     }
 
     /// Whether a table is neither the user's nor rows in memory: its content was made for this plan.
-    pub fn has_system_relations(&self) -> bool {
+    pub(crate) fn has_system_relations(&self) -> bool {
         self.entries.values().any(|e| e.relation.is_none() && e.view.is_none())
     }
 
-    pub fn views(&self) -> impl Iterator<Item = &Arc<View>> {
+    pub(crate) fn views(&self) -> impl Iterator<Item = &Arc<View>> {
         self.entries.values().filter_map(|e| e.view.as_ref()).map(|view| &view.view)
     }
 
     /// The names of all columns.
-    pub fn columns(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
         self.entries.values().flat_map(|e| e.visible.iter().chain(&e.hidden)).map(String::as_str)
     }
 
-    pub fn relations(&self) -> impl Iterator<Item = &Arc<Relation>> {
+    pub(crate) fn relations(&self) -> impl Iterator<Item = &Arc<Relation>> {
         self.entries.values().filter_map(|e| e.relation.as_ref())
     }
 }
@@ -180,14 +180,14 @@ pub(crate) struct Mentions {
 const HIDDEN: [&str; 4] = ["PartitionKey", "RowKey", "Timestamp", "etag"];
 
 impl Mentions {
-    pub fn of(query: &Query) -> Self {
+    pub(crate) fn of(query: &Query) -> Self {
         let mut mentions = Self::default();
         let _ = walk(query, &mut mentions);
         mentions
     }
 
     /// Adds what another query mentions.
-    pub fn absorb(&mut self, other: Self) {
+    pub(crate) fn absorb(&mut self, other: Self) {
         self.hidden |= other.hidden;
         self.edm_types |= other.edm_types;
         for table in other.tables {
@@ -198,7 +198,7 @@ impl Mentions {
     }
 
     /// Whether a table is named so, without a schema.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.tables.iter().any(|table| dotted_name(table) == name)
     }
 

@@ -22,7 +22,7 @@ impl ViewQueries {
     ///
     /// # Errors
     /// XX001 for a view whose query cannot be read.
-    pub fn within(planner: &Planner<'_>, mentions: &Mentions) -> SqlResult<(Mentions, Self)> {
+    pub(super) fn within(planner: &Planner<'_>, mentions: &Mentions) -> SqlResult<(Mentions, Self)> {
         let mut all = mentions.clone();
         let mut queries = Self { found: HashMap::new(), ask_the_catalog: false };
         let mut next = 0;
@@ -43,12 +43,12 @@ impl ViewQueries {
     }
 
     /// Whether one of them calls a function that answers from the catalogue.
-    pub fn ask_the_catalog(&self) -> bool {
+    pub(super) fn ask_the_catalog(&self) -> bool {
         self.ask_the_catalog
     }
 
     /// The view of this name as a table of the query.
-    pub fn take(&mut self, name: &str) -> Option<SqlResult<TableEntry>> {
+    pub(super) fn take(&mut self, name: &str) -> Option<SqlResult<TableEntry>> {
         let (view, query) = self.found.remove(name)?;
         Some(TableEntry::of_view(&view, query))
     }
@@ -56,7 +56,7 @@ impl ViewQueries {
 
 impl Planner<'_> {
     /// The user's view of this name.
-    pub fn view(&self, schema: Option<&str>, name: &str) -> Option<&Arc<View>> {
+    pub(crate) fn view(&self, schema: Option<&str>, name: &str) -> Option<&Arc<View>> {
         let named = self.reads.catalog.named(schema, name).filter(|_| !self.system.knows(schema, name))?;
         self.reads.catalog.view(&named)
     }

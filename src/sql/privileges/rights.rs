@@ -15,20 +15,20 @@ pub(crate) struct Rights {
 }
 
 impl Rights {
-    pub fn new(user: &str, role: Role) -> Self {
+    pub(crate) fn new(user: &str, role: Role) -> Self {
         Self { user: user.into(), role }
     }
 
-    pub fn user(&self) -> &str {
+    pub(crate) fn user(&self) -> &str {
         &self.user
     }
 
-    pub fn role(&self) -> Role {
+    pub(crate) fn role(&self) -> Role {
         self.role
     }
 
     /// Whether every table is the user's own.
-    pub fn owns_everything(&self) -> bool {
+    pub(crate) fn owns_everything(&self) -> bool {
         match self.role {
             Role::Admin | Role::ReadWrite => true,
             Role::ReadOnly | Role::Granted => false,
@@ -36,16 +36,16 @@ impl Rights {
     }
 
     /// Whether the user may make, change and remove users.
-    pub fn manages_users(&self) -> bool {
+    pub(crate) fn manages_users(&self) -> bool {
         self.role == Role::Admin
     }
 
-    pub fn owns(&self, access: &Access) -> bool {
+    pub(crate) fn owns(&self, access: &Access) -> bool {
         self.owns_everything() || access.owner.as_deref() == Some(&*self.user)
     }
 
     /// What the user may do with an object.
-    pub fn on(&self, kind: ObjectKind, access: &Access) -> Privileges {
+    pub(crate) fn on(&self, kind: ObjectKind, access: &Access) -> Privileges {
         if self.owns_everything() {
             return kind.all();
         }
@@ -57,12 +57,12 @@ impl Rights {
     }
 
     /// What the user may hand on.
-    pub fn grantable_on(&self, kind: ObjectKind, access: &Access) -> Privileges {
+    pub(crate) fn grantable_on(&self, kind: ObjectKind, access: &Access) -> Privileges {
         if self.owns(access) { kind.all() } else { access.acl(kind).grantable_by(&self.user) }
     }
 
     /// In whose name the user grants: an owner's grants are those of the object's owner.
-    pub fn grantor<'a>(&'a self, access: &'a Access) -> &'a str {
+    pub(crate) fn grantor<'a>(&'a self, access: &'a Access) -> &'a str {
         if self.owns(access) { access.owner() } else { &self.user }
     }
 }

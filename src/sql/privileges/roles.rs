@@ -36,7 +36,11 @@ pub(crate) struct Roles {
 
 impl Roles {
     /// The users, the session's own among them, and the roles that objects and their privileges name.
-    pub fn new<'a>(accounts: &[Account], current: &Rights, accesses: impl Iterator<Item = &'a Arc<Access>>) -> Self {
+    pub(crate) fn new<'a>(
+        accounts: &[Account],
+        current: &Rights,
+        accesses: impl Iterator<Item = &'a Arc<Access>>,
+    ) -> Self {
         let first = first_owner(accounts, current);
         let mut roles = Self { roles: Vec::new(), first };
         accounts.iter().for_each(|account| roles.add(&account.name, account.role, account.can_login));
@@ -60,33 +64,33 @@ impl Roles {
     }
 
     /// The name under which a role that the catalogue names is shown.
-    pub fn shown<'a>(&'a self, name: &'a str) -> &'a str {
+    pub(crate) fn shown<'a>(&'a self, name: &'a str) -> &'a str {
         if name == BOOTSTRAP { &self.first } else { name }
     }
 
     /// The OID of a role that the catalogue names.
-    pub fn oid_of(&self, name: &str) -> u32 {
+    pub(crate) fn oid_of(&self, name: &str) -> u32 {
         if self.shown(name) == self.first {
             return BOOTSTRAP_OID;
         }
         FIRST_OID + u32::try_from(xxh64(name.as_bytes(), 0) % OIDS).unwrap_or(0)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &KnownRole> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &KnownRole> {
         self.roles.iter()
     }
 
-    pub fn named(&self, name: &str) -> Option<&KnownRole> {
+    pub(crate) fn named(&self, name: &str) -> Option<&KnownRole> {
         self.roles.iter().find(|role| role.name == name)
     }
 
-    pub fn with_oid(&self, oid: u32) -> Option<&KnownRole> {
+    pub(crate) fn with_oid(&self, oid: u32) -> Option<&KnownRole> {
         self.roles.iter().find(|role| role.oid == oid)
     }
 
     /// # Errors
     /// 42704 for a name that is not a role's.
-    pub fn check(&self, name: &str) -> SqlResult<()> {
+    pub(crate) fn check(&self, name: &str) -> SqlResult<()> {
         match self.named(name) {
             Some(_) => Ok(()),
             None => Err(unknown_role(name)),

@@ -153,12 +153,12 @@ pub(super) struct NamesColumns<'a> {
 }
 
 impl NamesColumns<'_> {
-    pub fn look_at(&mut self, part: &impl Visit) {
+    pub(super) fn look_at(&mut self, part: &impl Visit) {
         let _ = walk(part, self);
     }
 
     /// A list of results: a star is all columns.
-    pub fn look_at_items(&mut self, items: &[SelectItem]) {
+    pub(super) fn look_at_items(&mut self, items: &[SelectItem]) {
         for item in items {
             self.found |= matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
             self.look_at(item);

@@ -19,7 +19,7 @@ pub(crate) enum Written {
 }
 
 impl Written {
-    pub fn by(command: &Command) -> Self {
+    pub(crate) fn by(command: &Command) -> Self {
         match command {
             Command::Insert(insert) => Self::by_insert(&insert.insert),
             Command::Update(update) => Self::Named(assigned(&update.assignments).collect()),
@@ -34,13 +34,13 @@ impl Written {
     }
 
     /// COPY into these columns; all of them where none is named.
-    pub fn by_copy(columns: &[Ident]) -> Self {
+    pub(crate) fn by_copy(columns: &[Ident]) -> Self {
         if columns.is_empty() { Self::All } else { Self::Named(columns.iter().map(fold).collect()) }
     }
 
     /// The error as it is told to one who may write to its table and not read it: with what the statement itself gave, and
     /// nothing that it did not.
-    pub fn conceal(&self, mut error: Box<SqlError>) -> Box<SqlError> {
+    pub(crate) fn conceal(&self, mut error: Box<SqlError>) -> Box<SqlError> {
         let Some(Shown { sentence, columns }) = error.shown.take().map(|shown| *shown) else { return error };
         let own = columns.into_iter().enumerate().filter(|(place, (name, _))| self.has(name, *place));
         let (names, values): (Vec<String>, Vec<String>) = own.map(|(_, column)| column).unzip();
@@ -55,7 +55,7 @@ impl Written {
     }
 
     /// None that is known.
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self::Named(Vec::new())
     }
 

@@ -39,7 +39,7 @@ pub(crate) struct DirectScan {
 }
 
 impl DirectScan {
-    pub fn new(relation: Arc<Relation>, columns: Arc<[usize]>, schema: SchemaRef, reversible: bool) -> Self {
+    pub(crate) fn new(relation: Arc<Relation>, columns: Arc<[usize]>, schema: SchemaRef, reversible: bool) -> Self {
         let layout = Arc::new(RowLayout::new(&relation, &columns, false));
         let values = ValueLayout::new(&relation, &columns);
         Self { relation, columns, schema, reversible, target: None, layout, values }
@@ -47,7 +47,7 @@ impl DirectScan {
 
     /// The statement locks rows of it, under this number.
     #[must_use]
-    pub fn locked_as(self, target: Option<TargetNumber>) -> Self {
+    pub(crate) fn locked_as(self, target: Option<TargetNumber>) -> Self {
         Self { target, ..self }
     }
 
@@ -57,7 +57,7 @@ impl DirectScan {
     }
 
     /// Whether [`DirectScan::single`] can show a row.
-    pub fn shows_values(&self) -> bool {
+    pub(crate) fn shows_values(&self) -> bool {
         self.values.is_some()
     }
 
@@ -67,7 +67,12 @@ impl DirectScan {
     /// # Errors
     /// When the table cannot be read.
     #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
-    pub fn single(&self, key: &EntityKey, outputs: &[usize], reads: &Reads) -> Result<Option<Option<SingleRow>>> {
+    pub(crate) fn single(
+        &self,
+        key: &EntityKey,
+        outputs: &[usize],
+        reads: &Reads,
+    ) -> Result<Option<Option<SingleRow>>> {
         let Some(values) = self.values.as_ref().filter(|_| self.reads_the_store(reads)) else {
             return Ok(None);
         };
@@ -85,7 +90,11 @@ impl DirectScan {
     ///
     /// # Errors
     /// When the table cannot be read.
-    pub fn row(&self, key: &EntityKey, reads: &Arc<Reads>) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
+    pub(crate) fn row(
+        &self,
+        key: &EntityKey,
+        reads: &Arc<Reads>,
+    ) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
         if !self.reads_the_store(reads) {
             return Ok(None);
         }
@@ -118,7 +127,7 @@ impl DirectScan {
     ///
     /// # Errors
     /// None are expected: computing the order of a scan's rows returns a `Result`, but does not fail here.
-    pub fn direction(&self, plan: &KeyPlan, order: &[PhysicalSortExpr]) -> Result<Option<Direction>> {
+    pub(crate) fn direction(&self, plan: &KeyPlan, order: &[PhysicalSortExpr]) -> Result<Option<Direction>> {
         let directions: &[_] =
             if self.reversible { &[Direction::Forward, Direction::Reverse] } else { &[Direction::Forward] };
         for &direction in directions {
@@ -132,7 +141,7 @@ impl DirectScan {
 
     /// The rows of these keys, in key order or its reverse, at most `fetch` of them. The keys must say all there is to
     /// say about which rows: what a plan leaves to be checked is not.
-    pub fn rows(
+    pub(crate) fn rows(
         &self,
         plan: KeyPlan,
         direction: Direction,

@@ -71,7 +71,7 @@ pub(crate) struct EntityScanExec {
 impl EntityScanExec {
     /// # Errors
     /// When a residual filter cannot be turned into a physical expression.
-    pub fn try_new(
+    pub(crate) fn try_new(
         relation: Arc<Relation>,
         projection: Vec<usize>,
         plan: KeyPlan,
@@ -113,14 +113,14 @@ impl EntityScanExec {
     }
 
     /// Expects the table to be so large.
-    pub fn with_table_size(self, size: Option<TableSize>) -> Self {
+    pub(crate) fn with_table_size(self, size: Option<TableSize>) -> Self {
         let row_bytes = size.and_then(|size| size.bytes.checked_div(size.entities));
         Self { table_rows: size.map(|size| size.entities), row_bytes, ..self }
     }
 
     /// How many bytes a row of it takes, guessed by all columns of the table: those of texts among the ones that come out may
     /// have nearly all of them.
-    pub fn row_bytes(&self) -> Option<usize> {
+    pub(crate) fn row_bytes(&self) -> Option<usize> {
         let is_property = |column: usize| matches!(self.relation.columns[column].source, ColumnSource::Property { .. });
         let schema = self.schema();
         let mut outputs = self.projection.iter().zip(schema.fields());
@@ -132,25 +132,25 @@ impl EntityScanExec {
 
     /// Whether it may be turned round for an order that is asked for.
     #[must_use]
-    pub fn reversible(self, reversible: bool) -> Self {
+    pub(crate) fn reversible(self, reversible: bool) -> Self {
         Self { reversible, ..self }
     }
 
     /// Whether several threads may share it, each reading a part that the store tells.
     #[must_use]
-    pub fn splits(self, splits: bool) -> Self {
+    pub(crate) fn splits(self, splits: bool) -> Self {
         Self { splits, ..self }
     }
 
     /// Reads a table that the statement locks rows of, under this number.
     #[must_use]
-    pub fn locked_as(self, target: Option<TargetNumber>) -> Self {
+    pub(crate) fn locked_as(self, target: Option<TargetNumber>) -> Self {
         Self { target, ..self }
     }
 
     /// Expects no more than so many values in these columns of the relation.
     #[must_use]
-    pub fn with_values(self, values: &[(usize, usize)]) -> Self {
+    pub(crate) fn with_values(self, values: &[(usize, usize)]) -> Self {
         Self { values: values.into(), ..self }
     }
 
@@ -159,7 +159,7 @@ impl EntityScanExec {
     ///
     /// # Errors
     /// None are expected: it is the same scan with another type for one of its columns.
-    pub fn with_dictionary(&self, output: usize) -> Result<Option<Self>> {
+    pub(crate) fn with_dictionary(&self, output: usize) -> Result<Option<Self>> {
         let Some(&column) = self.projection.get(output) else { return Ok(None) };
         let name = &self.relation.columns[column].name;
         let residuals = self.groups.iter().filter_map(|group| group.residual.as_ref());
@@ -178,40 +178,40 @@ impl EntityScanExec {
 
     /// The same scan, with a filter over what comes out that takes shape while the query runs. It can only save reading, so its
     /// owner keeps applying it. `None` where the scan ends after some rows: others would be in their place.
-    pub fn with_run_time_filter(&self, filter: &Arc<dyn PhysicalExpr>) -> Option<Self> {
+    pub(crate) fn with_run_time_filter(&self, filter: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let dynamic = self.dynamic.iter().cloned().chain([Arc::clone(filter)]).collect();
         self.fetch.is_none().then(|| Self { dynamic, ..self.clone() })
     }
 
     /// How many parts it is read in.
-    pub fn parts(&self) -> usize {
+    pub(crate) fn parts(&self) -> usize {
         self.parts
     }
 
-    pub fn relation(&self) -> &Relation {
+    pub(crate) fn relation(&self) -> &Relation {
         &self.relation
     }
 
-    pub fn key_plan(&self) -> &KeyPlan {
+    pub(crate) fn key_plan(&self) -> &KeyPlan {
         &self.plan
     }
 
-    pub fn direction(&self) -> Direction {
+    pub(crate) fn direction(&self) -> Direction {
         self.direction
     }
 
     /// The names of the columns that come out.
-    pub fn columns(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
         self.projection.iter().map(|&index| self.relation.columns[index].name.as_str())
     }
 
     /// The filters that joins and TopK give at run time.
-    pub fn dynamic_filters(&self) -> &[Arc<dyn PhysicalExpr>] {
+    pub(crate) fn dynamic_filters(&self) -> &[Arc<dyn PhysicalExpr>] {
         &self.dynamic
     }
 
     /// What the store is told that it may leave out, for each group of ranges that has something.
-    pub fn predicates(&self) -> impl Iterator<Item = &Predicate> {
+    pub(crate) fn predicates(&self) -> impl Iterator<Item = &Predicate> {
         self.groups.iter().filter_map(|group| group.predicate.as_ref())
     }
 
@@ -219,12 +219,12 @@ impl EntityScanExec {
     ///
     /// # Errors
     /// 0A000 for a place that this server has no store for.
-    pub fn scan_plan(&self, reads: Arc<Reads>, batch_rows: usize) -> Result<ScanPlan> {
+    pub(crate) fn scan_plan(&self, reads: Arc<Reads>, batch_rows: usize) -> Result<ScanPlan> {
         self.run(reads, batch_rows, BaselineMetrics::new(&ExecutionPlanMetricsSet::new(), 0), 0).plan()
     }
 
     /// What the run cost so far.
-    pub fn stats(&self) -> &ScanStats {
+    pub(crate) fn stats(&self) -> &ScanStats {
         &self.stats
     }
 

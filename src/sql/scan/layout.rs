@@ -32,12 +32,17 @@ struct Source {
 impl RowLayout {
     /// The layout of the relation's columns at these indexes. With `keys`, the scan's first columns are PartitionKey
     /// and RowKey, whether they were asked for or not.
-    pub fn new(relation: &Relation, columns: &[usize], keys: bool) -> Self {
+    pub(super) fn new(relation: &Relation, columns: &[usize], keys: bool) -> Self {
         Self::with_dictionaries(relation, columns, &[], keys)
     }
 
     /// The same, the texts of some of the columns as dictionaries: of those that [`Relation::dictionary`] knows.
-    pub fn with_dictionaries(relation: &Relation, columns: &[usize], dictionaries: &[usize], keys: bool) -> Self {
+    pub(super) fn with_dictionaries(
+        relation: &Relation,
+        columns: &[usize],
+        dictionaries: &[usize],
+        keys: bool,
+    ) -> Self {
         let mut scan = Vec::new();
         if keys {
             scan.extend([ScanColumn::PartitionKey, ScanColumn::RowKey]);
@@ -61,12 +66,12 @@ impl RowLayout {
     }
 
     /// What to ask the store for.
-    pub fn scan_columns(&self) -> &Arc<ScanColumns> {
+    pub(super) fn scan_columns(&self) -> &Arc<ScanColumns> {
         &self.scan
     }
 
     /// The schema of [`RowLayout::assemble`]'s batches.
-    pub fn schema(&self) -> &SchemaRef {
+    pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
@@ -74,7 +79,7 @@ impl RowLayout {
     ///
     /// # Errors
     /// 22P02 for a stored value that is not one of the declared type.
-    pub fn assemble(&self, scanned: &RecordBatch) -> SqlResult<RecordBatch> {
+    pub(super) fn assemble(&self, scanned: &RecordBatch) -> SqlResult<RecordBatch> {
         let columns = self.sources.iter().map(|Source { index, sql_type }| match sql_type {
             Some(sql_type) => edm::to_sql(scanned.column(*index), sql_type),
             None => Ok(Arc::clone(scanned.column(*index))),

@@ -19,7 +19,7 @@ pub(super) struct Members {
 impl Members {
     /// The index of the column that an IN-list is about, and the list; `None` where it is of something else than integers,
     /// or they lie too far apart.
-    pub fn of(list: &InListExpr) -> Option<(usize, Self)> {
+    pub(super) fn of(list: &InListExpr) -> Option<(usize, Self)> {
         let column = list.expr().downcast_ref::<Column>()?;
         if list.negated() {
             return None;
@@ -52,7 +52,7 @@ impl Members {
     }
 
     /// The rows whose value is one of them, or NULL; `None` where the values are no integers.
-    pub fn kept(&self, values: &ArrayRef) -> Option<BooleanArray> {
+    pub(super) fn kept(&self, values: &ArrayRef) -> Option<BooleanArray> {
         match values.data_type() {
             DataType::Int32 => Some(self.kept_of(values.as_primitive::<Int32Type>())),
             DataType::Int64 => Some(self.kept_of(values.as_primitive::<Int64Type>())),

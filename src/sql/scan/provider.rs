@@ -33,7 +33,7 @@ pub(crate) struct RelationProvider {
 }
 
 impl RelationProvider {
-    pub fn new(relation: Arc<Relation>, size: Option<TableSize>, promises: Promises) -> Self {
+    pub(crate) fn new(relation: Arc<Relation>, size: Option<TableSize>, promises: Promises) -> Self {
         let key = relation.key_columns();
         let keys = if key.is_empty() { Vec::new() } else { vec![Constraint::PrimaryKey(key)] };
         Self {
@@ -49,39 +49,39 @@ impl RelationProvider {
 
     /// The statement locks rows of it, under this number.
     #[must_use]
-    pub fn locked_as(self, target: Option<TargetNumber>) -> Self {
+    pub(crate) fn locked_as(self, target: Option<TargetNumber>) -> Self {
         Self { target, ..self }
     }
 
     /// Its number among the tables that the statement locks rows of.
-    pub fn target(&self) -> Option<TargetNumber> {
+    pub(crate) fn target(&self) -> Option<TargetNumber> {
         self.target
     }
 
     /// Whether scans of it may be split.
     #[must_use]
-    pub fn splits(self, splits: bool) -> Self {
+    pub(crate) fn splits(self, splits: bool) -> Self {
         Self { splits, ..self }
     }
 
     /// The column at this place has no more than so many values.
     #[must_use]
-    pub fn with_values(mut self, column: usize, values: usize) -> Self {
+    pub(crate) fn with_values(mut self, column: usize, values: usize) -> Self {
         self.values.push((column, values));
         self
     }
 
     /// How many rows there are about, where the store counts them.
-    pub fn rows(&self) -> Option<u64> {
+    pub(crate) fn rows(&self) -> Option<u64> {
         self.size.map(|size| size.entities)
     }
 
-    pub fn relation(&self) -> &Arc<Relation> {
+    pub(crate) fn relation(&self) -> &Arc<Relation> {
         &self.relation
     }
 
     /// Whether the store reads backwards as well as forwards.
-    pub fn reversible(&self) -> bool {
+    pub(crate) fn reversible(&self) -> bool {
         self.promises.reverse_scans
     }
 }

@@ -37,7 +37,7 @@ impl Residual {
     ///
     /// # Errors
     /// When the filter is not made for the schema.
-    pub fn new(filter: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Self> {
+    pub(super) fn new(filter: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Self> {
         let filter = as_dates(filter, schema)?;
         let conjuncts = flatten_physical(&filter, Operator::And).into_iter().cloned();
         let (plain, others): (Vec<_>, Vec<_>) = conjuncts.partition(is_plain);
@@ -48,7 +48,7 @@ impl Residual {
     ///
     /// # Errors
     /// The errors of evaluating an expression.
-    pub fn sifted(&self, mut rows: RecordBatch, outputs: usize) -> Result<RecordBatch> {
+    pub(super) fn sifted(&self, mut rows: RecordBatch, outputs: usize) -> Result<RecordBatch> {
         let mut kept = self.plain(&rows)?;
         if let Some(others) = &self.others {
             if let Some(now) = kept.take_if(|kept| kept.true_count() * 100 <= rows.num_rows() * COPIED_MOST) {

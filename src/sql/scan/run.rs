@@ -62,7 +62,7 @@ pub(super) struct ScanRun {
 
 impl ScanRun {
     /// The rows. Nothing is read before the stream is polled: by then a join knows the keys of its build side.
-    pub fn into_stream(self) -> BoxStream<'static, Result<RecordBatch>> {
+    pub(super) fn into_stream(self) -> BoxStream<'static, Result<RecordBatch>> {
         let fetch = self.fetch;
         let metrics = self.metrics.clone();
         let rows = stream::once(async move { self.start() }).flatten();
@@ -128,7 +128,7 @@ impl ScanRun {
     ///
     /// # Errors
     /// 0A000 for a place that this server has no store for.
-    pub fn plan(&self) -> Result<ScanPlan> {
+    pub(super) fn plan(&self) -> Result<ScanPlan> {
         let mut plan = ScanPlan::default();
         for group in self.groups.iter() {
             plan.add(self.reader()?.describe(&self.ask(group).request));

@@ -42,7 +42,7 @@ struct Filter {
 
 impl Sieve {
     /// `schema` is that of the rows.
-    pub fn new(filters: &[Arc<dyn PhysicalExpr>], schema: &Schema) -> Self {
+    pub(super) fn new(filters: &[Arc<dyn PhysicalExpr>], schema: &Schema) -> Self {
         let is_plain = |index: usize| schema.fields().get(index).is_some_and(|field| !field.data_type().is_nested());
         let says_something =
             |filter: &&Arc<dyn PhysicalExpr>| collect_columns(filter).iter().all(|column| is_plain(column.index()));
@@ -54,7 +54,7 @@ impl Sieve {
     ///
     /// # Errors
     /// The errors of evaluating an expression.
-    pub fn sifted(&mut self, mut rows: RecordBatch) -> Result<RecordBatch> {
+    pub(super) fn sifted(&mut self, mut rows: RecordBatch) -> Result<RecordBatch> {
         for filter in &mut self.filters {
             filter.renew()?;
         }

@@ -32,7 +32,7 @@ enum Source {
 
 impl ValueLayout {
     /// `None` where a column has values that take more than a look, or is not stored.
-    pub fn new(relation: &Relation, columns: &[usize]) -> Option<Self> {
+    pub(super) fn new(relation: &Relation, columns: &[usize]) -> Option<Self> {
         let (mut scan, mut sources) = (Vec::new(), Vec::with_capacity(columns.len()));
         for column in columns.iter().map(|&index| &relation.columns[index]) {
             if !Value::has_type(&column.sql_type) {
@@ -59,7 +59,7 @@ impl ValueLayout {
     /// # Errors
     /// When the table cannot be read.
     #[expect(clippy::option_option, reason = "as DirectScan::single")]
-    pub fn read(
+    pub(super) fn read(
         &self,
         reader: &dyn TableReader,
         relation: &Relation,

@@ -44,7 +44,7 @@ impl Block {
 }
 
 impl Sequences {
-    pub fn new(stores: Stores) -> Self {
+    pub(crate) fn new(stores: Stores) -> Self {
         Self { stores, blocks: Mutex::default() }
     }
 
@@ -52,7 +52,7 @@ impl Sequences {
     ///
     /// # Errors
     /// 2200H at the sequence's end, 42P01 when it was dropped meanwhile, and what the store meets.
-    pub async fn next_values(&self, sequence: &Arc<Sequence>, count: usize) -> SqlResult<Vec<i64>> {
+    pub(crate) async fn next_values(&self, sequence: &Arc<Sequence>, count: usize) -> SqlResult<Vec<i64>> {
         self.stores.check_writable(sequence.place)?;
         let cell = self.cell(sequence);
         let mut block = cell.lock().await;
@@ -78,7 +78,7 @@ impl Sequences {
     ///
     /// # Errors
     /// 22003 for a value outside the sequence's bounds, and as [`Sequences::next_values`].
-    pub async fn set(&self, sequence: &Arc<Sequence>, state: SequenceState) -> SqlResult<()> {
+    pub(crate) async fn set(&self, sequence: &Arc<Sequence>, state: SequenceState) -> SqlResult<()> {
         self.stores.check_writable(sequence.place)?;
         let cell = self.cell(sequence);
         let mut block = cell.lock().await;
@@ -93,7 +93,7 @@ impl Sequences {
     ///
     /// # Errors
     /// As [`Sequences::next_values`].
-    pub async fn state(&self, sequence: &Arc<Sequence>) -> SqlResult<SequenceState> {
+    pub(crate) async fn state(&self, sequence: &Arc<Sequence>) -> SqlResult<SequenceState> {
         let cell = self.cell(sequence);
         let block = cell.lock().await;
         match &*block {
@@ -106,7 +106,7 @@ impl Sequences {
     ///
     /// # Errors
     /// What the store meets. The values are lost then, as after a crash.
-    pub async fn give_back(&self, oid: u32) -> SqlResult<()> {
+    pub(crate) async fn give_back(&self, oid: u32) -> SqlResult<()> {
         let cell = self.blocks.lock().unwrap_or_else(PoisonError::into_inner).get(&oid).cloned();
         let Some(cell) = cell else { return Ok(()) };
         let mut block = cell.lock().await;
@@ -120,7 +120,7 @@ impl Sequences {
     }
 
     /// The same for all sequences, before the store is closed.
-    pub async fn give_all_back(&self) {
+    pub(crate) async fn give_all_back(&self) {
         let oids: Vec<u32> = self.blocks.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect();
         for oid in oids {
             if let Err(error) = self.give_back(oid).await {

@@ -33,12 +33,12 @@ struct Inner {
 }
 
 impl SessionSequences {
-    pub fn new(shared: Arc<Sequences>) -> Self {
+    pub(crate) fn new(shared: Arc<Sequences>) -> Self {
         Self { shared, inner: Mutex::default() }
     }
 
     /// A statement begins: what it sees, and whether it may write.
-    pub fn begin_statement(&self, catalog: &CatalogView, rights: &Rights, read_only: bool) {
+    pub(crate) fn begin_statement(&self, catalog: &CatalogView, rights: &Rights, read_only: bool) {
         let mut inner = self.lock();
         inner.catalog = Some(catalog.clone());
         inner.rights = Some(rights.clone());
@@ -46,7 +46,7 @@ impl SessionSequences {
     }
 
     /// DISCARD SEQUENCES.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         let mut inner = self.lock();
         inner.values.clear();
         inner.last = None;
@@ -57,7 +57,7 @@ impl SessionSequences {
     /// # Errors
     /// 42P01 or 42809 for what is not a sequence, 42501 without the privilege, 25006 in a read-only transaction, 2200H
     /// at the sequence's end.
-    pub async fn next(&self, name: &str, count: usize) -> SqlResult<Vec<i64>> {
+    pub(crate) async fn next(&self, name: &str, count: usize) -> SqlResult<Vec<i64>> {
         let (sequence, _) = self.for_writing(name, "nextval")?;
         self.check(&sequence, Privileges::USAGE | Privileges::UPDATE)?;
         self.next_of_column(name, count).await
@@ -67,7 +67,7 @@ impl SessionSequences {
     ///
     /// # Errors
     /// As [`SessionSequences::next`], but for privileges.
-    pub async fn next_of_column(&self, name: &str, count: usize) -> SqlResult<Vec<i64>> {
+    pub(crate) async fn next_of_column(&self, name: &str, count: usize) -> SqlResult<Vec<i64>> {
         let (sequence, counter) = self.for_writing(name, "nextval")?;
         let values = match counter {
             Some(counter) => next_of_own(&sequence, &counter, count)?,
@@ -85,7 +85,7 @@ impl SessionSequences {
     ///
     /// # Errors
     /// As [`SessionSequences::next`]; 22003 for a value outside the sequence's bounds.
-    pub async fn set(&self, name: &str, value: i64, called: bool) -> SqlResult<i64> {
+    pub(crate) async fn set(&self, name: &str, value: i64, called: bool) -> SqlResult<i64> {
         let (sequence, counter) = self.for_writing(name, "setval")?;
         self.check(&sequence, Privileges::UPDATE)?;
         let state = SequenceState { last: value, called };
@@ -106,7 +106,7 @@ impl SessionSequences {
     ///
     /// # Errors
     /// 55000 before the session's first `nextval` of the sequence.
-    pub fn current(&self, name: &str) -> SqlResult<i64> {
+    pub(crate) fn current(&self, name: &str) -> SqlResult<i64> {
         let sequence = self.find(name)?;
         self.check(&sequence, Privileges::USAGE | Privileges::SELECT)?;
         let value = self.lock().values.get(&sequence.oid).copied();
@@ -120,7 +120,7 @@ impl SessionSequences {
     ///
     /// # Errors
     /// 55000 before the session's first `nextval`.
-    pub fn last(&self) -> SqlResult<i64> {
+    pub(crate) fn last(&self) -> SqlResult<i64> {
         let undefined = || SqlError::new(ErrorKind::ObjectNotInState, "lastval is not yet defined in this session");
         let (sequence, value) = {
             let inner = self.lock();
@@ -137,7 +137,7 @@ impl SessionSequences {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn state(&self, sequence: &Arc<Sequence>) -> SqlResult<SequenceState> {
+    pub(crate) async fn state(&self, sequence: &Arc<Sequence>) -> SqlResult<SequenceState> {
         let counter = self.lock().catalog.as_ref().and_then(|catalog| catalog.own_counter(&sequence.placed_name()));
         match counter {
             Some(counter) => Ok(*counter.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -149,7 +149,7 @@ impl SessionSequences {
     ///
     /// # Errors
     /// 42P01 for an unknown name, 42809 for that of a table.
-    pub fn find(&self, text: &str) -> SqlResult<Arc<Sequence>> {
+    pub(crate) fn find(&self, text: &str) -> SqlResult<Arc<Sequence>> {
         let parts = split_name(text);
         let inner = self.lock();
         let unknown =

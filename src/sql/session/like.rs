@@ -28,7 +28,7 @@ struct Spelled {
 pub(super) struct CopiedComments(Vec<(String, String)>);
 
 impl CopiedComments {
-    pub fn put(&self, declaration: &mut Declaration) {
+    pub(super) fn put(&self, declaration: &mut Declaration) {
         for (name, comment) in &self.0 {
             let column = declaration.columns.iter_mut().find(|column| column.name == *name);
             column.into_iter().for_each(|column| column.comment = Some(comment.clone()));

@@ -41,7 +41,11 @@ impl LockingStatement {
     ///
     /// # Errors
     /// The errors of planning the statement or its sub-queries.
-    pub async fn prepare(planner: &Planner<'_>, command: &Command, declared: &[SqlType]) -> SqlResult<Option<Self>> {
+    pub(super) async fn prepare(
+        planner: &Planner<'_>,
+        command: &Command,
+        declared: &[SqlType],
+    ) -> SqlResult<Option<Self>> {
         let mut declared = declared.to_vec();
         let taken = LockingSubQueries::prepare(planner, command, &mut declared).await?;
         let Some((sub_queries, command)) = taken else { return Ok(None) };

@@ -34,7 +34,7 @@ pub(super) struct Object {
 
 impl Object {
     /// The schema of a place.
-    pub fn schema(place: Place) -> Self {
+    pub(super) fn schema(place: Place) -> Self {
         Self { kind: ObjectKind::Schema, oid: schema_oid(place), place, name: place.schema().into_owned() }
     }
 }

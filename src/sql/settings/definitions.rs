@@ -49,7 +49,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// As `pg_settings` names it.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Kind::Bool => "bool",
             Kind::Integer { .. } => "integer",
@@ -59,7 +59,7 @@ impl Kind {
         }
     }
 
-    pub fn unit(&self) -> Option<Unit> {
+    pub(crate) fn unit(&self) -> Option<Unit> {
         match self {
             Kind::Integer { unit, .. } | Kind::Real { unit, .. } => *unit,
             Kind::Bool | Kind::Enum(_) | Kind::Text => None,
@@ -79,7 +79,7 @@ pub(crate) enum Context {
 }
 
 impl Context {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Context::Internal => "internal",
             Context::Postmaster => "postmaster",

@@ -70,7 +70,7 @@ pub(crate) struct Shown {
 
 impl Settings {
     /// The defaults, with `user` as the session's authorization.
-    pub fn new(user: &str) -> Self {
+    pub(crate) fn new(user: &str) -> Self {
         let mut values = Values::of_defaults();
         if let Some(place) = place("session_authorization") {
             values.put(place, Value::Text(user.to_owned()), Source::Default);
@@ -91,7 +91,7 @@ impl Settings {
 
     /// Shows whether the user decides about others. For one who may not write, transactions are read-only, and no setting
     /// makes them otherwise.
-    pub fn follow_role(&self, role: Role) {
+    pub(crate) fn follow_role(&self, role: Role) {
         let mut state = self.lock();
         state.put_for_good("is_superuser", Value::Bool(role == Role::Admin), Source::Default);
         let reads_only = role == Role::ReadOnly;
@@ -102,7 +102,7 @@ impl Settings {
     }
 
     /// The server's own bound of slow statements, which users without the right to cannot change.
-    pub fn log_slower_than(&self, patience: Duration) {
+    pub(crate) fn log_slower_than(&self, patience: Duration) {
         let millis = i64::try_from(patience.as_millis()).unwrap_or(i64::MAX).min(i32::MAX.into());
         self.lock().put_for_good("log_min_duration_statement", Value::Integer(millis), Source::Server);
     }
@@ -111,7 +111,7 @@ impl Settings {
     ///
     /// # Errors
     /// As [`Settings::set`].
-    pub fn set_at_startup(&self, name: &str, value: &str, source: Source) -> SqlResult<()> {
+    pub(crate) fn set_at_startup(&self, name: &str, value: &str, source: Source) -> SqlResult<()> {
         let mut state = self.lock();
         state.assign(name, Some(value), source, false)?;
         let values = state.current.clone();
@@ -123,7 +123,7 @@ impl Settings {
     ///
     /// # Errors
     /// 42704 for an unknown name, 22023 for a value outside the setting's domain, 42501 for one the user may not set.
-    pub fn set(&self, name: &str, value: Option<&str>) -> SqlResult<()> {
+    pub(crate) fn set(&self, name: &str, value: Option<&str>) -> SqlResult<()> {
         self.lock().assign(name, value, Source::Session, false)
     }
 
@@ -131,12 +131,12 @@ impl Settings {
     ///
     /// # Errors
     /// As [`Settings::set`].
-    pub fn set_local(&self, name: &str, value: Option<&str>) -> SqlResult<()> {
+    pub(crate) fn set_local(&self, name: &str, value: Option<&str>) -> SqlResult<()> {
         self.lock().assign(name, value, Source::Session, true)
     }
 
     /// RESET ALL.
-    pub fn reset_all(&self) {
+    pub(crate) fn reset_all(&self) {
         let mut state = self.lock();
         let mut values = Values::clone(&state.reset);
         for (place, definition) in DEFINITIONS.iter().enumerate() {
@@ -151,7 +151,7 @@ impl Settings {
     }
 
     /// A transaction ended: what was local to it, and on ROLLBACK what it set, goes back.
-    pub fn end_transaction(&self, committed: bool) {
+    pub(crate) fn end_transaction(&self, committed: bool) {
         let mut state = self.lock();
         let left = if committed { state.session.clone() } else { state.before.clone() };
         state.savepoints.clear();
@@ -162,7 +162,7 @@ impl Settings {
     }
 
     /// An error in a block: what was set since the last savepoint goes back at once.
-    pub fn fail(&self) {
+    pub(crate) fn fail(&self) {
         let mut state = self.lock();
         let (current, session) = match state.savepoints.last() {
             Some(saved) => saved.clone(),
@@ -172,19 +172,19 @@ impl Settings {
         state.go_to(current);
     }
 
-    pub fn savepoint(&self) {
+    pub(crate) fn savepoint(&self) {
         let mut state = self.lock();
         let saved = (state.current.clone(), state.session.clone());
         state.savepoints.push(saved);
     }
 
     /// So many savepoints are left; what was set since stays.
-    pub fn release_to(&self, depth: usize) {
+    pub(crate) fn release_to(&self, depth: usize) {
         self.lock().savepoints.truncate(depth);
     }
 
     /// So many savepoints are left, and what was set since the last of them goes back.
-    pub fn rollback_to(&self, depth: usize) {
+    pub(crate) fn rollback_to(&self, depth: usize) {
         let mut state = self.lock();
         state.savepoints.truncate(depth);
         if let Some((current, session)) = state.savepoints.last().cloned() {
@@ -197,7 +197,7 @@ impl Settings {
     ///
     /// # Errors
     /// 42704 for an unknown name.
-    pub fn show(&self, name: &str) -> SqlResult<(String, String)> {
+    pub(crate) fn show(&self, name: &str) -> SqlResult<(String, String)> {
         let state = self.lock();
         // The parts of a dotted name come as words.
         let name = canonical(name).replace(' ', ".");
@@ -213,7 +213,7 @@ impl Settings {
     }
 
     /// What SHOW ALL shows: names, values, descriptions.
-    pub fn all(&self) -> Vec<(String, String, &'static str)> {
+    pub(crate) fn all(&self) -> Vec<(String, String, &'static str)> {
         let state = self.lock();
         let places = DEFINITIONS.iter().enumerate().filter(|(_, definition)| !definition.is_hidden);
         let known = places.map(|(place, d)| (d.name.to_owned(), state.shown(place), d.description));
@@ -224,7 +224,7 @@ impl Settings {
     }
 
     /// The rows of `pg_settings` for the settings that are declared.
-    pub fn rows(&self) -> Vec<Shown> {
+    pub(crate) fn rows(&self) -> Vec<Shown> {
         let state = self.lock();
         let places = DEFINITIONS.iter().enumerate().filter(|(_, definition)| !definition.is_hidden);
         let row = |(place, definition): (usize, &'static Definition)| Shown {
@@ -237,7 +237,7 @@ impl Settings {
     }
 
     /// What ParameterStatus has to say since the last call.
-    pub fn take_changes(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn take_changes(&self) -> Vec<(&'static str, String)> {
         let mut state = self.lock();
         let current = state.current.clone();
         let told = state.told.replace(current);
@@ -250,77 +250,77 @@ impl Settings {
     }
 
     /// How values are written and read.
-    pub fn style(&self) -> Style {
+    pub(crate) fn style(&self) -> Style {
         self.often().style
     }
 
-    pub fn application_name(&self) -> String {
+    pub(crate) fn application_name(&self) -> String {
         self.text("application_name")
     }
 
-    pub fn egt_mode(&self) -> EgtMode {
+    pub(crate) fn egt_mode(&self) -> EgtMode {
         self.often().egt_mode
     }
 
-    pub fn autocommit(&self) -> Autocommit {
+    pub(crate) fn autocommit(&self) -> Autocommit {
         self.often().autocommit
     }
 
     /// Whether reads by key go without the optimizer.
-    pub fn direct_reads(&self) -> bool {
+    pub(crate) fn direct_reads(&self) -> bool {
         self.often().direct_reads
     }
 
-    pub fn plan_cache(&self) -> PlanCache {
+    pub(crate) fn plan_cache(&self) -> PlanCache {
         self.often().plan_cache
     }
 
     /// Whether stores are told what filters say about stored values.
-    pub fn filter_pushdown(&self) -> bool {
+    pub(crate) fn filter_pushdown(&self) -> bool {
         self.lock().value("tablegate.filter_pushdown") == Value::Bool(true)
     }
 
-    pub fn statement_timeout(&self) -> Option<Duration> {
+    pub(crate) fn statement_timeout(&self) -> Option<Duration> {
         self.often().statement_timeout
     }
 
     /// How long the client may be silent outside a block.
-    pub fn idle_session_timeout(&self) -> Option<Duration> {
+    pub(crate) fn idle_session_timeout(&self) -> Option<Duration> {
         self.often().idle_session_timeout
     }
 
     /// How long the client may be silent inside a block.
-    pub fn idle_in_transaction_timeout(&self) -> Option<Duration> {
+    pub(crate) fn idle_in_transaction_timeout(&self) -> Option<Duration> {
         self.often().idle_in_transaction_timeout
     }
 
     /// How long a statement waits for each lock.
-    pub fn lock_timeout(&self) -> Option<Duration> {
+    pub(crate) fn lock_timeout(&self) -> Option<Duration> {
         self.often().lock_timeout
     }
 
     /// How long a statement may take before the log is told of it; `None` for any time.
-    pub fn slow_statement(&self) -> Option<Duration> {
+    pub(crate) fn slow_statement(&self) -> Option<Duration> {
         self.often().slow_statement
     }
 
     /// Whether `search_path` names the schema of temporary tables, and behind `public`. Unnamed it is the first.
-    pub fn looks_for_temporary_last(&self) -> bool {
+    pub(crate) fn looks_for_temporary_last(&self) -> bool {
         self.often().looks_for_temporary_last
     }
 
     /// The least severity that reaches the client.
-    pub fn min_severity(&self) -> Option<Severity> {
+    pub(crate) fn min_severity(&self) -> Option<Severity> {
         self.often().min_severity
     }
 
     /// The modes of a transaction that names none.
-    pub fn default_modes(&self) -> TransactionModes {
+    pub(crate) fn default_modes(&self) -> TransactionModes {
         self.often().default_modes
     }
 
     /// Shows the modes of the open transaction.
-    pub fn show_modes(&self, modes: TransactionModes) {
+    pub(crate) fn show_modes(&self, modes: TransactionModes) {
         self.lock().modes = modes;
     }
 
@@ -463,7 +463,7 @@ pub(crate) fn list_of(name: &str) -> List {
 
 impl Definition {
     /// The bounds of a number, and the choices of an enumeration.
-    pub fn bounds(&self) -> (Option<(String, String)>, &[&'static str]) {
+    pub(crate) fn bounds(&self) -> (Option<(String, String)>, &[&'static str]) {
         match &self.kind {
             Kind::Integer { least, most, .. } => (Some((least.to_string(), most.to_string())), &[]),
             Kind::Real { least, most, .. } => (Some((Value::Real(*least).bare(), Value::Real(*most).bare())), &[]),
@@ -473,7 +473,7 @@ impl Definition {
     }
 
     /// The default as `pg_settings` has it.
-    pub fn shown_default(&self) -> String {
+    pub(crate) fn shown_default(&self) -> String {
         self.default.bare()
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Often {
 }
 
 impl Often {
-    pub fn of(values: &Values) -> Self {
+    pub(super) fn of(values: &Values) -> Self {
         let value = |name: &str| place(name).map(|place| values.get(place));
         let text = |name: &str| value(name).map_or("", Value::as_text);
         let is_on = |name: &str| value(name) == Some(&Value::Bool(true));

@@ -25,7 +25,7 @@ const PAGE: (&str, u64) = ("8kB", 8 << 10);
 
 impl Unit {
     /// `None` for what is counted in nothing.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         let find = |units: &[(&'static str, u64)], of| {
             units.iter().find(|(known, _)| *known == name).map(|(name, size)| Unit { name, size: *size, of })
         };
@@ -42,13 +42,13 @@ impl Unit {
 
     /// How many of this unit one of another is; `None` for a unit of something else.
     #[expect(clippy::cast_precision_loss, reason = "sizes of units have few digits that are not 0")]
-    pub fn of(self, other: &str) -> Option<f64> {
+    pub(crate) fn of(self, other: &str) -> Option<f64> {
         let (_, size) = self.others().iter().find(|(name, _)| *name == other)?;
         Some(*size as f64 / self.size as f64)
     }
 
     /// A number of this unit in the largest one that counts it whole: `1h`.
-    pub fn shown(self, value: i64) -> String {
+    pub(crate) fn shown(self, value: i64) -> String {
         let Some(total) = u64::try_from(value).ok().filter(|value| *value > 0).and_then(|v| v.checked_mul(self.size))
         else {
             return value.to_string();
@@ -58,7 +58,7 @@ impl Unit {
     }
 
     /// What may stand behind a number.
-    pub fn hint(self) -> &'static str {
+    pub(crate) fn hint(self) -> &'static str {
         match self.of {
             Quantity::Memory => r#"Valid units for this parameter are "B", "kB", "MB", "GB", and "TB"."#,
             Quantity::Time => r#"Valid units for this parameter are "us", "ms", "s", "min", "h", and "d"."#,

@@ -17,7 +17,7 @@ pub(crate) enum Value {
 
 impl Value {
     /// A default of the table.
-    pub fn of_default(kind: &Kind, text: &str) -> Self {
+    pub(crate) fn of_default(kind: &Kind, text: &str) -> Self {
         match kind {
             Kind::Bool => Value::Bool(text == "on"),
             Kind::Integer { .. } => Value::Integer(text.parse().unwrap_or_default()),
@@ -30,7 +30,7 @@ impl Value {
     ///
     /// # Errors
     /// 22023 for what is none of the setting's.
-    pub fn parse(definition: &Definition, text: &str) -> SqlResult<Self> {
+    pub(crate) fn parse(definition: &Definition, text: &str) -> SqlResult<Self> {
         match &definition.kind {
             Kind::Bool => parse_bool(text).map(Value::Bool).ok_or_else(|| {
                 let message = format!("parameter \"{}\" requires a Boolean value", definition.name);
@@ -58,7 +58,7 @@ impl Value {
     }
 
     /// As SHOW has it, with its unit.
-    pub fn shown(&self, kind: &Kind) -> String {
+    pub(crate) fn shown(&self, kind: &Kind) -> String {
         match (self, kind.unit()) {
             (Value::Integer(value), Some(unit)) => unit.shown(*value),
             (Value::Real(value), Some(unit)) if *value > 0.0 => format!("{}{}", self.bare(), unit.name),
@@ -67,7 +67,7 @@ impl Value {
     }
 
     /// As `pg_settings` has it, without its unit.
-    pub fn bare(&self) -> String {
+    pub(crate) fn bare(&self) -> String {
         match self {
             Value::Bool(value) => if *value { "on" } else { "off" }.to_owned(),
             Value::Integer(value) => value.to_string(),
@@ -83,7 +83,7 @@ impl Value {
         }
     }
 
-    pub fn as_text(&self) -> &str {
+    pub(crate) fn as_text(&self) -> &str {
         match self {
             Value::Text(text) => text,
             Value::Bool(_) | Value::Integer(_) | Value::Real(_) => "",

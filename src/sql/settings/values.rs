@@ -23,7 +23,7 @@ pub(crate) enum Source {
 
 impl Source {
     /// As `pg_settings` names it.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Source::Default => "default",
             Source::Server => "command line",
@@ -42,39 +42,39 @@ pub(super) struct Values {
 }
 
 impl Values {
-    pub fn of_defaults() -> Self {
+    pub(super) fn of_defaults() -> Self {
         let known = DEFINITIONS.iter().map(|definition| (definition.default.clone(), Source::Default)).collect();
         Self { known, custom: BTreeMap::new() }
     }
 
-    pub fn get(&self, place: usize) -> &Value {
+    pub(super) fn get(&self, place: usize) -> &Value {
         &self.known[place].0
     }
 
-    pub fn source(&self, place: usize) -> Source {
+    pub(super) fn source(&self, place: usize) -> Source {
         self.known[place].1
     }
 
-    pub fn put(&mut self, place: usize, value: Value, source: Source) {
+    pub(super) fn put(&mut self, place: usize, value: Value, source: Source) {
         self.known[place] = (value, source);
     }
 
     /// Takes over a setting of other values.
-    pub fn put_back(&mut self, place: usize, others: &Self) {
+    pub(super) fn put_back(&mut self, place: usize, others: &Self) {
         self.known[place] = others.known[place].clone();
     }
 
-    pub fn custom(&self, name: &str) -> Option<&str> {
+    pub(super) fn custom(&self, name: &str) -> Option<&str> {
         self.custom.get(name).map(String::as_str)
     }
 
-    pub fn customs(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(super) fn customs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.custom.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// # Errors
     /// 54000 for one more than a session keeps.
-    pub fn put_custom(&mut self, name: &str, value: String) -> SqlResult<()> {
+    pub(super) fn put_custom(&mut self, name: &str, value: String) -> SqlResult<()> {
         if self.custom.len() >= CUSTOM_MAX && !self.custom.contains_key(name) {
             let message = format!("a session has at most {CUSTOM_MAX} settings of its own");
             return Err(SqlError::new(ErrorKind::LimitExceeded, message));
@@ -84,7 +84,7 @@ impl Values {
     }
 
     /// A setting of the client's own that there was once is there for good: where it is no longer set it is empty.
-    pub fn keep_customs_of(&mut self, others: &Self) {
+    pub(super) fn keep_customs_of(&mut self, others: &Self) {
         for name in others.custom.keys().filter(|name| !self.custom.contains_key(*name)).cloned().collect::<Vec<_>>() {
             self.custom.insert(name, String::new());
         }

@@ -52,12 +52,12 @@ fn place(reason: Rejection) -> usize {
 }
 
 impl Commits {
-    pub fn rejected(&self) -> Vec<(&'static str, u64)> {
+    pub(crate) fn rejected(&self) -> Vec<(&'static str, u64)> {
         REJECTIONS.into_iter().zip(self.rejected.iter().map(Counter::get)).collect()
     }
 
     /// What was written into a table.
-    pub fn of_table(&self, table: &StoredTable) -> Option<Arc<Changes>> {
+    pub(crate) fn of_table(&self, table: &StoredTable) -> Option<Arc<Changes>> {
         self.tables.read().unwrap_or_else(PoisonError::into_inner).get(table).cloned()
     }
 
@@ -171,7 +171,7 @@ pub(crate) struct CountedStore {
 }
 
 impl CountedStore {
-    pub fn new(place: Place, store: Arc<dyn TableStore>, commits: Arc<Commits>) -> Self {
+    pub(crate) fn new(place: Place, store: Arc<dyn TableStore>, commits: Arc<Commits>) -> Self {
         Self { place, store, commits }
     }
 }

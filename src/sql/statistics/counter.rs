@@ -70,7 +70,7 @@ pub struct Times {
 }
 
 impl Histogram {
-    pub fn add(&self, time: Duration) {
+    pub(super) fn add(&self, time: Duration) {
         let micros = u64::try_from(time.as_nanos().div_ceil(1000)).unwrap_or(u64::MAX);
         let span = ENDS.partition_point(|end| *end < micros);
         if let Some(count) = self.counts.get(span) {
@@ -79,7 +79,7 @@ impl Histogram {
         self.total.add(time);
     }
 
-    pub fn times(&self) -> Times {
+    pub(super) fn times(&self) -> Times {
         let ends = ENDS.iter().map(|end| Duration::from_micros(*end).as_secs_f64()).chain([f64::MAX]);
         Times { spans: ends.zip(self.counts.iter().map(Counter::get)).collect(), total: self.total.get() }
     }

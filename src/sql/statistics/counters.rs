@@ -42,7 +42,7 @@ pub struct StatementFigures {
 }
 
 impl Counters {
-    pub fn add_statement(&self, kind: Kind, cost: &Cost) {
+    pub(crate) fn add_statement(&self, kind: Kind, cost: &Cost) {
         let Some(statements) = self.statements.get(kind as usize) else { return };
         if cost.failed {
             statements.failed.add_one();
@@ -55,12 +55,12 @@ impl Counters {
     }
 
     /// A transaction ended; a statement on its own is one.
-    pub fn add_transaction(&self, committed: bool) {
+    pub(crate) fn add_transaction(&self, committed: bool) {
         let counter = if committed { &self.commits } else { &self.rollbacks };
         counter.add_one();
     }
 
-    pub fn add_breaches(&self, observed: &Observed) {
+    pub(crate) fn add_breaches(&self, observed: &Observed) {
         for breach in observed.breaches() {
             if let Some(counter) = self.breaches.get(breach.rule as usize) {
                 counter.add_one();
@@ -68,7 +68,7 @@ impl Counters {
         }
     }
 
-    pub fn statements(&self) -> Vec<StatementFigures> {
+    pub(crate) fn statements(&self) -> Vec<StatementFigures> {
         let figures = |(kind, of_kind): (Kind, &Statements)| StatementFigures {
             kind: kind.name(),
             failed: of_kind.failed.get(),
@@ -78,11 +78,11 @@ impl Counters {
         Kind::ALL.into_iter().zip(&self.statements).map(figures).collect()
     }
 
-    pub fn breaches(&self) -> Vec<(&'static str, u64)> {
+    pub(crate) fn breaches(&self) -> Vec<(&'static str, u64)> {
         Rule::ALL.into_iter().map(Rule::name).zip(self.breaches.iter().map(Counter::get)).collect()
     }
 
-    pub fn open_cursors(&self) -> u64 {
+    pub(crate) fn open_cursors(&self) -> u64 {
         let closed = self.closed_cursors.get();
         self.opened_cursors.get().saturating_sub(closed)
     }
@@ -93,7 +93,7 @@ impl Counters {
 pub(crate) struct OpenCursor(Arc<Counters>);
 
 impl OpenCursor {
-    pub fn new(counters: &Arc<Counters>) -> Self {
+    pub(crate) fn new(counters: &Arc<Counters>) -> Self {
         counters.opened_cursors.add_one();
         Self(counters.clone())
     }

@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 12] = [
+    pub(crate) const ALL: [Kind; 12] = [
         Kind::Select,
         Kind::Insert,
         Kind::Update,
@@ -37,7 +37,7 @@ impl Kind {
         Kind::Utility,
     ];
 
-    pub fn of(command: &Command) -> Self {
+    pub(crate) fn of(command: &Command) -> Self {
         match command {
             Command::Query(query) => match statement_name(query) {
                 "INSERT" => Kind::Insert,
@@ -83,7 +83,7 @@ impl Kind {
         }
     }
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Select => "select",
             Kind::Insert => "insert",

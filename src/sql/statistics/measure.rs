@@ -16,17 +16,17 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// So many entities came from the store, and so many of them met the condition.
-    pub fn add_entities(&self, scanned: usize, returned: usize) {
+    pub(crate) fn add_entities(&self, scanned: usize, returned: usize) {
         self.scanned.fetch_add(u64::try_from(scanned).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.returned.fetch_add(u64::try_from(returned).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    pub fn add_egts(&self, committed: u64) {
+    pub(crate) fn add_egts(&self, committed: u64) {
         self.egts.fetch_add(committed, Ordering::Relaxed);
     }
 
     /// Entities scanned and returned, and entity group transactions, since the last call.
-    pub fn take(&self) -> [u64; 3] {
+    pub(crate) fn take(&self) -> [u64; 3] {
         [&self.scanned, &self.returned, &self.egts].map(|counter| counter.swap(0, Ordering::Relaxed))
     }
 }

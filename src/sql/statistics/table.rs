@@ -55,12 +55,12 @@ pub(crate) struct Sums {
 
 impl Sums {
     #[expect(clippy::cast_precision_loss, reason = "a mean is not exact anyway")]
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         if self.calls == 0 { 0.0 } else { self.total / self.calls as f64 }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a deviation is not exact anyway")]
-    pub fn deviation(&self) -> f64 {
+    pub(crate) fn deviation(&self) -> f64 {
         if self.calls == 0 { 0.0 } else { (self.squares / self.calls as f64).sqrt() }
     }
 

@@ -33,7 +33,7 @@ pub(super) struct BoundedDialect {
 
 impl BoundedDialect {
     /// For so many tokens, with so many ANDs and ORs in a row.
-    pub fn new(tokens: usize, links: usize) -> Self {
+    pub(super) fn new(tokens: usize, links: usize) -> Self {
         Self {
             left: Cell::new(OPERANDS.saturating_add(tokens.saturating_mul(OPERANDS_OF_TOKEN))),
             has_long_rows: links > SHORT_ROW,
@@ -42,7 +42,7 @@ impl BoundedDialect {
     }
 
     /// Why the parse was stopped, if it was: what the parser says then is of no use.
-    pub fn gave_up(&self) -> Option<Box<SqlError>> {
+    pub(super) fn gave_up(&self) -> Option<Box<SqlError>> {
         self.gave_up.take()
     }
 

@@ -118,7 +118,7 @@ pub(crate) struct CopyCommand {
 
 impl CopyCommand {
     /// Whether what it copies out are the rows of a change.
-    pub fn changes_rows(&self) -> bool {
+    pub(crate) fn changes_rows(&self) -> bool {
         matches!(&self.source, CopySource::Query(query) if changes_rows(query))
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Lexemes<'a> {
 }
 
 impl<'a> Lexemes<'a> {
-    pub fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
@@ -32,7 +32,7 @@ impl<'a> Lexemes<'a> {
     ///
     /// # Errors
     /// When a string, a name or a comment does not end.
-    pub fn take(&mut self) -> Result<Option<(Lexeme, &'a str)>, Unended> {
+    pub(crate) fn take(&mut self) -> Result<Option<(Lexeme, &'a str)>, Unended> {
         let (start, rest) = (self.at, &self.text.as_bytes()[self.at..]);
         let Some(&first) = rest.first() else { return Ok(None) };
         let (lexeme, length) = piece(first, rest).ok_or(Unended)?;

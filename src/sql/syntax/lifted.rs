@@ -32,7 +32,7 @@ pub(crate) enum Constant<'t> {
 
 impl Constant<'_> {
     /// The type that it has as a literal.
-    pub fn sql_type(&self) -> SqlType {
+    pub(crate) fn sql_type(&self) -> SqlType {
         match self {
             Constant::Int4(_) => SqlType::Int4,
             Constant::Int8(_) => SqlType::Int8,

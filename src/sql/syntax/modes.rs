@@ -15,9 +15,10 @@ pub(crate) enum Isolation {
 
 impl Isolation {
     /// The names as PostgreSQL lists them.
-    pub const NAMES: [&'static str; 4] = ["serializable", "repeatable read", "read committed", "read uncommitted"];
+    pub(crate) const NAMES: [&'static str; 4] =
+        ["serializable", "repeatable read", "read committed", "read uncommitted"];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Isolation::ReadUncommitted => "read uncommitted",
             Isolation::ReadCommitted => "read committed",
@@ -27,14 +28,14 @@ impl Isolation {
     }
 
     /// By its name, ignoring case.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         let levels =
             [Isolation::ReadUncommitted, Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
         levels.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
     }
 
     /// Whether all statements read one snapshot, so that a row that changed since cannot be written any more.
-    pub fn keeps_snapshot(self) -> bool {
+    pub(crate) fn keeps_snapshot(self) -> bool {
         self >= Isolation::RepeatableRead
     }
 }
@@ -49,7 +50,7 @@ pub(crate) struct TransactionModes {
 
 impl TransactionModes {
     /// The settings that show them.
-    pub fn settings(self) -> [(&'static str, &'static str); 3] {
+    pub(crate) fn settings(self) -> [(&'static str, &'static str); 3] {
         let on = |is_on| if is_on { "on" } else { "off" };
         [
             ("transaction_deferrable", on(self.deferrable)),
@@ -69,7 +70,7 @@ pub(crate) struct NamedModes {
 
 impl NamedModes {
     /// These modes, and for what is not named those of `others`.
-    pub fn or(self, others: TransactionModes) -> TransactionModes {
+    pub(crate) fn or(self, others: TransactionModes) -> TransactionModes {
         TransactionModes {
             isolation: self.isolation.unwrap_or(others.isolation),
             read_only: self.read_only.unwrap_or(others.read_only),

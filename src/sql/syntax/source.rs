@@ -29,12 +29,12 @@ struct Text {
 const STRIDE: usize = 256;
 
 impl SourceText {
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         Self::with(text, None)
     }
 
     /// Holds something as long as there are statements of it.
-    pub fn holding(text: &str, held: Arc<dyn Any + Send + Sync>) -> Self {
+    pub(crate) fn holding(text: &str, held: Arc<dyn Any + Send + Sync>) -> Self {
         Self::with(text, Some(held))
     }
 
@@ -56,7 +56,7 @@ impl SourceText {
     }
 
     /// The text between two character positions, from 1.
-    pub fn between(&self, from: usize, to: usize) -> &str {
+    pub(crate) fn between(&self, from: usize, to: usize) -> &str {
         self.get(self.place(from)..self.place(to)).unwrap_or_default()
     }
 
@@ -72,12 +72,12 @@ impl SourceText {
     }
 
     /// The character position, from 1, of a line and column of the text.
-    pub fn position(&self, place: tokenizer::Location) -> usize {
+    pub(crate) fn position(&self, place: tokenizer::Location) -> usize {
         self.position_of(location(place))
     }
 
     /// The line and the column of a character position, both from 1.
-    pub fn line_and_column(&self, position: usize) -> (u64, u64) {
+    pub(crate) fn line_and_column(&self, position: usize) -> (u64, u64) {
         let character = position.saturating_sub(1);
         let line = self.0.lines.partition_point(|start| *start <= character).max(1);
         let column = character - self.0.lines.get(line - 1).copied().unwrap_or(0) + 1;
@@ -94,7 +94,7 @@ impl SourceText {
     }
 
     /// An error with the position of what it is about.
-    pub fn located(&self, mut error: Box<SqlError>) -> Box<SqlError> {
+    pub(crate) fn located(&self, mut error: Box<SqlError>) -> Box<SqlError> {
         if error.position.is_none() {
             let location = error.location.or_else(|| self.only_call(&error));
             error.position = location.map(|location| self.position_of(location));

@@ -29,7 +29,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    pub fn new(inner: Arc<dyn PhysicalExpr>, interrupt: Interrupt) -> Self {
+    pub(super) fn new(inner: Arc<dyn PhysicalExpr>, interrupt: Interrupt) -> Self {
         Self { inner, interrupt }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Turns<S> {
 }
 
 impl<S> Turns<S> {
-    pub fn new(rows: S) -> Self {
+    pub(crate) fn new(rows: S) -> Self {
         Self { rows, began: None }
     }
 }

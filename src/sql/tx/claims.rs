@@ -34,41 +34,41 @@ pub(crate) enum Found {
 
 impl Claims {
     /// No claims yet, of a session that its clients know by this number.
-    pub fn new(locks: Arc<Locks>, stores: Stores, process: i32) -> Self {
+    pub(crate) fn new(locks: Arc<Locks>, stores: Stores, process: i32) -> Self {
         Self { held: HeldLocks::new(locks, process), stores, timeout: None, keeps_snapshot: false }
     }
 
     /// No claims yet, of the same session.
-    pub fn of_next_transaction(&self) -> Self {
+    pub(crate) fn of_next_transaction(&self) -> Self {
         let Self { held, stores, timeout, keeps_snapshot } = self;
         let stores = stores.clone();
         Self { held: held.of_next_transaction(), stores, timeout: *timeout, keeps_snapshot: *keeps_snapshot }
     }
 
     /// Whether rows are locked, not tables alone.
-    pub fn holds_rows(&self) -> bool {
+    pub(crate) fn holds_rows(&self) -> bool {
         self.held.holds_rows()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
     /// A statement begins that waits at most so long for each lock (`lock_timeout`), and that reads its transaction's
     /// snapshot or one of its own.
-    pub fn begin_statement(&mut self, timeout: Option<Duration>, keeps_snapshot: bool) {
+    pub(crate) fn begin_statement(&mut self, timeout: Option<Duration>, keeps_snapshot: bool) {
         self.timeout = timeout;
         self.keeps_snapshot = keeps_snapshot;
     }
 
     /// Whether a row that changed since the snapshot ends the transaction, instead of being read anew.
-    pub fn keeps_snapshot(&self) -> bool {
+    pub(crate) fn keeps_snapshot(&self) -> bool {
         self.keeps_snapshot
     }
 
     /// Whether this gateway is the only writer of the place's store, so that its locks exclude every other writer.
     /// Where it is not, rows are not locked; their versions are checked at the commit.
-    pub fn bind_everybody(&self, place: Place) -> bool {
+    pub(crate) fn bind_everybody(&self, place: Place) -> bool {
         self.stores.has_sole_writer(place)
     }
 
@@ -76,7 +76,7 @@ impl Claims {
     ///
     /// # Errors
     /// As [`Claims::lock`].
-    pub async fn lock_table(&mut self, relation: &Relation, mode: TableMode) -> SqlResult<()> {
+    pub(crate) async fn lock_table(&mut self, relation: &Relation, mode: TableMode) -> SqlResult<()> {
         let wait = LockWait::AtMost(self.timeout);
         self.held.lock_table(relation.oid, mode, wait).await.map_err(|error| error.for_table(relation))
     }
@@ -85,7 +85,7 @@ impl Claims {
     ///
     /// # Errors
     /// 55P03 when it cannot.
-    pub async fn try_lock_table(&mut self, relation: &Relation, mode: TableMode) -> SqlResult<()> {
+    pub(crate) async fn try_lock_table(&mut self, relation: &Relation, mode: TableMode) -> SqlResult<()> {
         let locked = self.held.lock_table(relation.oid, mode, LockWait::No).await;
         locked.map_err(|error: LockError| error.for_table(relation))
     }
@@ -95,7 +95,12 @@ impl Claims {
     ///
     /// # Errors
     /// 55P03 when others hold it for too long, 40P01 when they never would give it back, 53200 for too many locks.
-    pub async fn lock(&mut self, relation: &Relation, key: &EntityKey, strength: RowStrength) -> SqlResult<bool> {
+    pub(crate) async fn lock(
+        &mut self,
+        relation: &Relation,
+        key: &EntityKey,
+        strength: RowStrength,
+    ) -> SqlResult<bool> {
         let wait = LockWait::AtMost(self.timeout);
         let locked = self.held.lock_row(&relation.stored, key, strength, wait).await;
         locked.map_err(|error| error.for_row(relation, key))
@@ -103,7 +108,7 @@ impl Claims {
 
     /// Locks many rows at once, if no other transaction has one of them and this one has locked none like that: otherwise
     /// none is locked.
-    pub fn lock_rows<'k>(
+    pub(crate) fn lock_rows<'k>(
         &mut self,
         relation: &Relation,
         keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
@@ -116,7 +121,7 @@ impl Claims {
     ///
     /// # Errors
     /// 55P03 when it takes longer than this, 40P01 when it would never end.
-    pub async fn lock_as_guest(
+    pub(crate) async fn lock_as_guest(
         &mut self,
         table: &StoredTable,
         oid: u32,
@@ -141,7 +146,12 @@ impl Claims {
     ///
     /// # Errors
     /// 55P03 when others have it.
-    pub async fn try_lock(&mut self, relation: &Relation, key: &EntityKey, strength: RowStrength) -> SqlResult<bool> {
+    pub(crate) async fn try_lock(
+        &mut self,
+        relation: &Relation,
+        key: &EntityKey,
+        strength: RowStrength,
+    ) -> SqlResult<bool> {
         let locked = self.held.lock_row(&relation.stored, key, strength, LockWait::No).await;
         locked.map_err(|error| error.for_row(relation, key))
     }
@@ -150,7 +160,7 @@ impl Claims {
     ///
     /// # Errors
     /// 53200 for too many locks.
-    pub async fn lock_unless_busy(
+    pub(crate) async fn lock_unless_busy(
         &mut self,
         relation: &Relation,
         key: &EntityKey,
@@ -167,7 +177,7 @@ impl Claims {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn compare(&self, relation: &Relation, key: &EntityKey, version: &ETag) -> SqlResult<Found> {
+    pub(crate) async fn compare(&self, relation: &Relation, key: &EntityKey, version: &ETag) -> SqlResult<Found> {
         Ok(match self.now(relation, key).await? {
             None => Found::Gone,
             Some(now) if now.etag == *version => Found::Unchanged,
@@ -179,7 +189,7 @@ impl Claims {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn first_changed<'k>(
+    pub(crate) async fn first_changed<'k>(
         &self,
         relation: &Relation,
         found: impl Iterator<Item = (&'k EntityKey, &'k ETag)>,
@@ -204,7 +214,7 @@ impl Claims {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn newest_of(
+    pub(crate) async fn newest_of(
         &self,
         relation: &Relation,
         key: &EntityKey,
@@ -215,7 +225,7 @@ impl Claims {
     }
 
     /// These rows were committed in the places of others.
-    pub fn note_replaced(&self, rows: Vec<(StoredTable, EntityKey, ETag)>) {
+    pub(crate) fn note_replaced(&self, rows: Vec<(StoredTable, EntityKey, ETag)>) {
         for (table, key, version) in rows {
             self.held.note_replaced(&table, &key, version);
         }
@@ -225,15 +235,15 @@ impl Claims {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn now(&self, relation: &Relation, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+    pub(crate) async fn now(&self, relation: &Relation, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         Ok(self.stores.at(relation.place())?.reader().get(&relation.stored, key).await?)
     }
 
-    pub fn held(&mut self) -> &mut HeldLocks {
+    pub(crate) fn held(&mut self) -> &mut HeldLocks {
         &mut self.held
     }
 
-    pub fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         self.held.mark()
     }
 }

@@ -32,7 +32,7 @@ impl CommitGroup {
     ///
     /// # Errors
     /// When an entity breaks a limit, or what was collected cannot be read back.
-    pub fn add_writes(&mut self, writes: WriteSet) -> SqlResult<()> {
+    pub(crate) fn add_writes(&mut self, writes: WriteSet) -> SqlResult<()> {
         writes.into_operations().try_for_each(|(relation, operations)| self.add(relation, operations))
     }
 
@@ -40,7 +40,7 @@ impl CommitGroup {
     ///
     /// # Errors
     /// As [`CommitGroup::add_writes`].
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         relation: Arc<Relation>,
         operations: impl Iterator<Item = SqlResult<Operation>>,
@@ -54,12 +54,12 @@ impl CommitGroup {
     }
 
     /// Adds a batch of the gateway's own that is to be committed with the writes. No key may occur in two batches.
-    pub fn add_own(&mut self, batch: Batch) {
+    pub(crate) fn add_own(&mut self, batch: Batch) {
         self.batches.entry(Place::Public).or_default().push(batch);
     }
 
     /// It comes behind what is committed already.
-    pub fn follow(&mut self) {
+    pub(crate) fn follow(&mut self) {
         self.is_begun = true;
     }
 
@@ -73,7 +73,7 @@ impl CommitGroup {
     /// # Errors
     /// 0A000 for two stores that others see; 23505 or 40001 for what changed meanwhile, 42P01 for a table that is gone, 42P07 and 40001 when the catalogue
     /// changed meanwhile, and what the stores fail with; XX000 that ends the session where a part is committed.
-    pub async fn commit(mut self, stores: &Stores, catalog: &Catalog, staged: StagedCatalog) -> SqlResult<()> {
+    pub(crate) async fn commit(mut self, stores: &Stores, catalog: &Catalog, staged: StagedCatalog) -> SqlResult<()> {
         let written = self.batches.keys().copied().filter(|place| !place.is_temporary());
         let places: BTreeSet<Place> = written.chain(staged.places()).collect();
         check_one_store(&places)?;

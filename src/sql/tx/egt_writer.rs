@@ -60,7 +60,7 @@ pub(crate) struct EgtWriter {
 }
 
 impl EgtWriter {
-    pub fn new(store: Arc<dyn TableStore>, relation: Arc<Relation>) -> Self {
+    pub(crate) fn new(store: Arc<dyn TableStore>, relation: Arc<Relation>) -> Self {
         Self {
             relation,
             window: Window::default(),
@@ -81,14 +81,14 @@ impl EgtWriter {
     /// Where the store commits many together, all or nothing, the statement's beginning is held back: if it fails before
     /// that is too long, nothing is committed.
     #[must_use]
-    pub fn holding_back(mut self) -> Self {
+    pub(crate) fn holding_back(mut self) -> Self {
         self.held_back = self.in_flight.takes_groups().then(HeldBack::default);
         self
     }
 
     /// Locks the rows it writes.
     #[must_use]
-    pub fn with_claims(mut self, claims: Claims) -> Self {
+    pub(crate) fn with_claims(mut self, claims: Claims) -> Self {
         self.outset = claims.mark();
         self.claims = Some(claims);
         self
@@ -96,47 +96,47 @@ impl EgtWriter {
 
     /// For a table that nobody else sees yet: what is written goes with it, unless it is committed.
     #[must_use]
-    pub fn unseen(mut self) -> Self {
+    pub(crate) fn unseen(mut self) -> Self {
         self.is_unseen = true;
         self
     }
 
     /// Shows how far it is, once it is more than one EGT.
     #[must_use]
-    pub fn with_report(mut self, report: Report) -> Self {
+    pub(crate) fn with_report(mut self, report: Report) -> Self {
         self.report = Some(report);
         self
     }
 
-    pub fn claims(&self) -> Option<&Claims> {
+    pub(crate) fn claims(&self) -> Option<&Claims> {
         self.claims.as_ref()
     }
 
-    pub fn claims_mut(&mut self) -> Option<&mut Claims> {
+    pub(crate) fn claims_mut(&mut self) -> Option<&mut Claims> {
         self.claims.as_mut()
     }
 
-    pub fn into_claims(self) -> Option<Claims> {
+    pub(crate) fn into_claims(self) -> Option<Claims> {
         self.claims
     }
 
     /// Keeps the new version of every entity, for RETURNING.
-    pub fn keep_versions(&mut self) {
+    pub(crate) fn keep_versions(&mut self) {
         self.in_flight.keep_versions();
     }
 
     /// Keeps the extent of what is written, for observe mode.
-    pub fn keep_footprint(&mut self) {
+    pub(crate) fn keep_footprint(&mut self) {
         self.footprint = Some(Footprint::new());
     }
 
     /// Says where in the input the next operation is; each one further than the one before. Without it they are counted.
-    pub fn set_position(&mut self, position: u64) {
+    pub(crate) fn set_position(&mut self, position: u64) {
         self.position = position;
     }
 
     /// The position of the row that an error of this writer was about.
-    pub fn failed_at(&self) -> Option<u64> {
+    pub(crate) fn failed_at(&self) -> Option<u64> {
         self.failed_at
     }
 
@@ -144,7 +144,7 @@ impl EgtWriter {
     ///
     /// # Errors
     /// A commit that failed: of those under way the one whose row came first; DETAIL says how much was committed.
-    pub async fn push(&mut self, operation: Operation) -> SqlResult<()> {
+    pub(crate) async fn push(&mut self, operation: Operation) -> SqlResult<()> {
         if self.in_flight.has_stopped() {
             self.drain().await?;
         }
@@ -164,12 +164,12 @@ impl EgtWriter {
     }
 
     /// Whether [`EgtWriter::push_new`] may take something.
-    pub fn takes_new(&self) -> bool {
+    pub(crate) fn takes_new(&self) -> bool {
         self.in_flight.takes_new() && !self.claims.as_ref().is_some_and(Claims::holds_rows)
     }
 
     /// Whether the statement has become more than one entity group transaction.
-    pub fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.in_flight.is_running() || self.held_back.as_ref().is_some_and(|held_back| !held_back.is_empty())
     }
 
@@ -178,7 +178,7 @@ impl EgtWriter {
     ///
     /// # Errors
     /// As [`EgtWriter::push`].
-    pub async fn push_new(&mut self, entities: NewEntities, positions: Option<&[u64]>) -> SqlResult<bool> {
+    pub(crate) async fn push_new(&mut self, entities: NewEntities, positions: Option<&[u64]>) -> SqlResult<bool> {
         if self.in_flight.has_stopped() {
             self.drain().await?;
         }
@@ -252,7 +252,7 @@ impl EgtWriter {
     ///
     /// # Errors
     /// As [`EgtWriter::push`].
-    pub async fn finish(&mut self) -> SqlResult<BTreeMap<EntityKey, Written>> {
+    pub(crate) async fn finish(&mut self) -> SqlResult<BTreeMap<EntityKey, Written>> {
         let mut egts = self.collected()?;
         if let Some(held_back) = &mut self.held_back
             && (egts.len() > 1 || !held_back.is_empty())
@@ -279,7 +279,7 @@ impl EgtWriter {
 
     /// The statement fails with this error: starts no further commit, and waits for those under way. Gives the error to
     /// tell, with what is committed in its DETAIL: that of a commit, whose row came before, goes first.
-    pub async fn give_up(&mut self, error: Box<SqlError>) -> Box<SqlError> {
+    pub(crate) async fn give_up(&mut self, error: Box<SqlError>) -> Box<SqlError> {
         if self.has_told {
             return error;
         }
@@ -296,12 +296,12 @@ impl EgtWriter {
     }
 
     /// What was committed so far.
-    pub fn committed(&self) -> EgtCount {
+    pub(crate) fn committed(&self) -> EgtCount {
         self.in_flight.committed()
     }
 
     /// The extent of what was handed to the store, where it is kept.
-    pub fn take_footprint(&mut self) -> Option<Footprint> {
+    pub(crate) fn take_footprint(&mut self) -> Option<Footprint> {
         self.footprint.take()
     }
 

@@ -19,7 +19,7 @@ pub(super) struct HeldBack {
 }
 
 impl HeldBack {
-    pub fn push(&mut self, window: Handed) {
+    pub(super) fn push(&mut self, window: Handed) {
         self.bytes += match &window {
             Handed::Egts(egts) => {
                 let operations = egts.iter().flat_map(|egt| egt.batch.operations());
@@ -32,21 +32,21 @@ impl HeldBack {
         self.windows.push(window);
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.windows.is_empty()
     }
 
     /// Whether it is too much to wait any longer.
-    pub fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.bytes >= BYTES_MAX
     }
 
-    pub fn into_windows(self) -> Vec<Handed> {
+    pub(super) fn into_windows(self) -> Vec<Handed> {
         self.windows
     }
 
     /// The first row, as they came, whose key came before: the key, and where the row was in the input.
-    pub fn first_twice(&self) -> Option<(EntityKey, u64)> {
+    pub(super) fn first_twice(&self) -> Option<(EntityKey, u64)> {
         let rows = self.rows();
         if rows.windows(2).all(|pair| pair[0].0 < pair[1].0) {
             return None;
@@ -62,7 +62,7 @@ impl HeldBack {
     }
 
     /// Every row's key, and where it was in the input.
-    pub fn rows(&self) -> Vec<((&str, &str), u64)> {
+    pub(super) fn rows(&self) -> Vec<((&str, &str), u64)> {
         let mut rows = Vec::new();
         for window in &self.windows {
             match window {

@@ -84,7 +84,7 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Whether nothing further is to be started.
-    pub fn stops(&self) -> bool {
+    pub(super) fn stops(&self) -> bool {
         self.stops.load(Ordering::Relaxed)
     }
 
@@ -107,59 +107,59 @@ pub(super) struct Ended {
 }
 
 impl InFlight {
-    pub fn new(store: Arc<dyn TableStore>) -> Self {
+    pub(super) fn new(store: Arc<dyn TableStore>) -> Self {
         Self { store, shared: Arc::default(), line: None, written: None }
     }
 
     /// Keeps the new version of every entity.
-    pub fn keep_versions(&mut self) {
+    pub(super) fn keep_versions(&mut self) {
         self.written = Some(Vec::new());
     }
 
-    pub fn take_versions(&mut self) -> Vec<(EntityKey, Written)> {
+    pub(super) fn take_versions(&mut self) -> Vec<(EntityKey, Written)> {
         self.written.take().unwrap_or_default()
     }
 
     /// What is committed, counted as it happens.
-    pub fn tally(&self) -> &Arc<Tally> {
+    pub(super) fn tally(&self) -> &Arc<Tally> {
         &self.shared.tally
     }
 
-    pub fn committed(&self) -> EgtCount {
+    pub(super) fn committed(&self) -> EgtCount {
         EgtCount { egts: self.shared.tally.egts(), rows: self.shared.tally.rows() }
     }
 
     /// Whether [`InFlight::send_new`] is worth it: nobody asks for versions, and the store takes many together.
-    pub fn takes_new(&self) -> bool {
+    pub(super) fn takes_new(&self) -> bool {
         self.written.is_none() && self.store.parallelism().windows
     }
 
     /// Whether a commit failed, or others were told to stop: [`InFlight::drain`] says which.
-    pub fn has_stopped(&self) -> bool {
+    pub(super) fn has_stopped(&self) -> bool {
         self.shared.stops()
     }
 
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.line.is_some()
     }
 
     /// Starts no further commit.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         self.shared.stop();
     }
 
     /// Hands over a window. Comes back when all of the one before has been started.
-    pub async fn send(&mut self, egts: Vec<Egt>) {
+    pub(super) async fn send(&mut self, egts: Vec<Egt>) {
         self.hand_over(Handed::Egts(egts)).await;
     }
 
     /// Hands over new entities, as [`InFlight::send`] does.
-    pub async fn send_new(&mut self, window: NewWindow) {
+    pub(super) async fn send_new(&mut self, window: NewWindow) {
         self.hand_over(Handed::New(window)).await;
     }
 
     /// As [`InFlight::send`], of either.
-    pub async fn hand_over(&mut self, window: Handed) {
+    pub(super) async fn hand_over(&mut self, window: Handed) {
         let line = self.line.take().unwrap_or_else(|| self.begin());
         // A line that has ended says why when it is drained.
         if line.windows.send(window).await.is_ok() {
@@ -169,7 +169,7 @@ impl InFlight {
     }
 
     /// Commits these, when nothing else is under way.
-    pub async fn run(&mut self, mut egts: Vec<Egt>) -> Result<(), Failure> {
+    pub(super) async fn run(&mut self, mut egts: Vec<Egt>) -> Result<(), Failure> {
         let ended = match (egts.pop(), egts.is_empty()) {
             (None, _) => return Ok(()),
             // Most statements are a single one.
@@ -191,7 +191,7 @@ impl InFlight {
     ///
     /// # Errors
     /// What failed: nothing is committed.
-    pub async fn run_together(&mut self, windows: Vec<Handed>) -> Result<(), Failure> {
+    pub(super) async fn run_together(&mut self, windows: Vec<Handed>) -> Result<(), Failure> {
         let mut positions: Vec<Positions> = Vec::new();
         let all_new = windows.iter().all(|window| matches!(window, Handed::New(_)));
         let committed = if all_new {
@@ -234,7 +234,7 @@ impl InFlight {
     }
 
     /// Whether the store commits many together, all or nothing.
-    pub fn takes_groups(&self) -> bool {
+    pub(super) fn takes_groups(&self) -> bool {
         self.written.is_none() && self.store.promises().atomic_groups
     }
 
@@ -242,7 +242,7 @@ impl InFlight {
     ///
     /// # Errors
     /// What failed: where the outcome of a commit is not known that one, else the one whose row came first.
-    pub async fn drain(&mut self) -> Result<(), Failure> {
+    pub(super) async fn drain(&mut self) -> Result<(), Failure> {
         let Some(Line { windows, task }) = self.line.take() else { return Ok(()) };
         drop(windows);
         let ended = task.await.unwrap_or_else(|_| {
@@ -406,7 +406,7 @@ impl Dispatcher {
 
 impl NewWindow {
     /// Where in the input the entities of a transaction were.
-    pub fn positions_of(&self, index: usize) -> Positions {
+    pub(super) fn positions_of(&self, index: usize) -> Positions {
         self.entities.transaction(index).map(|place| self.positions[place]).collect()
     }
 
@@ -430,7 +430,7 @@ impl Ended {
     }
 
     /// What became of a commit: its operations' places in the input and, on request, its keys.
-    pub fn add_result(
+    pub(super) fn add_result(
         &mut self,
         positions: &[u64],
         keys: Vec<EntityKey>,
@@ -447,7 +447,7 @@ impl Ended {
     }
 
     /// A commit of operations from these places in the input failed.
-    pub fn fail(&mut self, error: CommitError, positions: &[u64], shared: &Shared) {
+    pub(super) fn fail(&mut self, error: CommitError, positions: &[u64], shared: &Shared) {
         shared.stop();
         let failure = Failure::of(error, positions);
         if self.failure.as_ref().is_none_or(|known| failure.rank < known.rank) {

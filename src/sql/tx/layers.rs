@@ -48,18 +48,18 @@ impl<V> Clone for Moment<V> {
 }
 
 impl<V: Clone> Layers<V> {
-    pub fn get(&self, key: &EntityKey) -> Option<&V> {
+    pub(crate) fn get(&self, key: &EntityKey) -> Option<&V> {
         match self.recent.get(key) {
             Some(entry) => entry.as_ref(),
             None => self.settled.get(key),
         }
     }
 
-    pub fn insert(&mut self, key: EntityKey, value: V) {
+    pub(crate) fn insert(&mut self, key: EntityKey, value: V) {
         self.recent.insert(key, Some(value));
     }
 
-    pub fn remove(&mut self, key: &EntityKey) {
+    pub(crate) fn remove(&mut self, key: &EntityKey) {
         if self.settled.get(key).is_some() {
             self.recent.insert(key.clone(), None);
         } else {
@@ -68,7 +68,7 @@ impl<V: Clone> Layers<V> {
     }
 
     /// Whether nothing is in it. Asked for each row of a block, so nothing is copied unless all that is recent was taken back.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         if self.recent.values().any(Option::is_some) {
             return false;
         }
@@ -79,7 +79,7 @@ impl<V: Clone> Layers<V> {
     }
 
     /// Moves recent changes into the runs, where moments are shared.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         if !self.recent.is_empty() {
             let run = std::mem::take(&mut self.recent).into_iter().collect();
             self.settled.push(run);
@@ -87,13 +87,13 @@ impl<V: Clone> Layers<V> {
     }
 
     /// Everything, in key order. Nothing is copied that no moment shares.
-    pub fn into_entries(mut self) -> impl Iterator<Item = (EntityKey, V)> {
+    pub(crate) fn into_entries(mut self) -> impl Iterator<Item = (EntityKey, V)> {
         self.settle();
         self.settled.into_run().into_iter().filter_map(|(key, entry)| Some((key, entry?)))
     }
 
     /// This moment. Cheap where nothing changed since the map was settled.
-    pub fn moment(&self) -> Moment<V> {
+    pub(crate) fn moment(&self) -> Moment<V> {
         let mut moment = self.settled.clone();
         if !self.recent.is_empty() {
             moment.push(self.recent.iter().map(|(key, entry)| (key.clone(), entry.clone())).collect());
@@ -102,13 +102,13 @@ impl<V: Clone> Layers<V> {
     }
 
     /// The map as it was at a moment, to go on from there.
-    pub fn at(moment: &Moment<V>) -> Self {
+    pub(crate) fn at(moment: &Moment<V>) -> Self {
         Self { recent: BTreeMap::new(), settled: moment.clone() }
     }
 }
 
 impl<V: Clone> Moment<V> {
-    pub fn get(&self, key: &EntityKey) -> Option<&V> {
+    pub(crate) fn get(&self, key: &EntityKey) -> Option<&V> {
         self.runs.iter().rev().find_map(|run| {
             let at = run.binary_search_by(|(k, _)| k.cmp(key)).ok()?;
             run.get(at).map(|(_, entry)| entry.as_ref())
@@ -116,12 +116,12 @@ impl<V: Clone> Moment<V> {
     }
 
     /// Everything, in key order.
-    pub fn iter(&self) -> Entries<V> {
+    pub(crate) fn iter(&self) -> Entries<V> {
         self.range(&[KeyRange::all()], Direction::Forward)
     }
 
     /// The entries in ranges that are ascending and disjoint by partition, in the order of a scan.
-    pub fn range(&self, ranges: &[KeyRange], direction: Direction) -> Entries<V> {
+    pub(crate) fn range(&self, ranges: &[KeyRange], direction: Direction) -> Entries<V> {
         let mut stretches: Vec<Stretch> = ranges.iter().flat_map(Stretch::of).collect();
         // They are taken from the end.
         if direction == Direction::Forward {
@@ -131,7 +131,7 @@ impl<V: Clone> Moment<V> {
     }
 
     /// At least as many as there are entries in the ranges.
-    pub fn count_at_most(&self, ranges: &[KeyRange]) -> usize {
+    pub(crate) fn count_at_most(&self, ranges: &[KeyRange]) -> usize {
         let stretches = ranges.iter().flat_map(Stretch::of);
         stretches
             .map(|stretch| self.runs.iter().map(|run| stretch.bounds(run)).map(|(from, to)| to - from).sum::<usize>())

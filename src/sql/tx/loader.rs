@@ -43,7 +43,7 @@ impl TableLoader {
     ///
     /// # Errors
     /// 0A000 for a table of a place without a store.
-    pub fn new(stores: &Stores, table: &StoredTable, report: Report) -> SqlResult<Self> {
+    pub(crate) fn new(stores: &Stores, table: &StoredTable, report: Report) -> SqlResult<Self> {
         Ok(Self {
             in_flight: InFlight::new(stores.at(table.place)?.clone()),
             table: table.name.clone(),
@@ -58,7 +58,7 @@ impl TableLoader {
     ///
     /// # Errors
     /// What the entity's limits or the store refuse.
-    pub async fn push(&mut self, entity: Entity) -> Result<(), LoadError> {
+    pub(crate) async fn push(&mut self, entity: Entity) -> Result<(), LoadError> {
         entity.check().map_err(|error| LoadError::Other(error.into()))?;
         if self.buffer.len() >= OPERATIONS_MAX || self.buffered_bytes >= BYTES_MAX {
             self.flush().await?;
@@ -75,7 +75,7 @@ impl TableLoader {
     ///
     /// # Errors
     /// As [`TableLoader::push`].
-    pub async fn push_new(&mut self, entities: Option<NewEntities>) -> Result<bool, LoadError> {
+    pub(crate) async fn push_new(&mut self, entities: Option<NewEntities>) -> Result<bool, LoadError> {
         let Some(entities) = entities.filter(|_| self.in_flight.takes_new()) else { return Ok(false) };
         self.flush().await?;
         self.show();
@@ -91,7 +91,7 @@ impl TableLoader {
     ///
     /// # Errors
     /// As [`TableLoader::push`].
-    pub async fn finish(mut self) -> Result<(), LoadError> {
+    pub(crate) async fn finish(mut self) -> Result<(), LoadError> {
         self.flush().await?;
         self.in_flight.drain().await.map_err(failed)
     }

@@ -28,7 +28,7 @@ impl NetWrite {
     ///
     /// # Errors
     /// When its values cannot be read back.
-    pub fn into_operation(write: Arc<Self>, key: EntityKey) -> SqlResult<Operation> {
+    pub(crate) fn into_operation(write: Arc<Self>, key: EntityKey) -> SqlResult<Operation> {
         let (base, values) = match Arc::try_unwrap(write) {
             Ok(Self { base, kept, .. }) => (base, kept.map(Kept::into_values)),
             Err(shared) => (shared.base.clone(), shared.kept.as_ref().map(Kept::values)),
@@ -40,7 +40,7 @@ impl NetWrite {
     ///
     /// # Errors
     /// When its values cannot be read back.
-    pub fn image(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+    pub(crate) fn image(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         let Some(kept) = &self.kept else { return Ok(None) };
         Ok(Some(StoredEntity {
             entity: Entity::new(key.clone(), kept.after()?),

@@ -25,7 +25,7 @@ impl OwnWrites {
     }
 
     /// What they show of an open table's properties: undeclared columns have these types too.
-    pub fn observed(&self) -> &Arc<ObservedSchema> {
+    pub(crate) fn observed(&self) -> &Arc<ObservedSchema> {
         &self.observed
     }
 
@@ -33,17 +33,17 @@ impl OwnWrites {
     ///
     /// # Errors
     /// When what was collected cannot be read back.
-    pub fn get(&self, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
+    pub(crate) fn get(&self, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
         self.writes.get(key).map(|write| write.image(key)).transpose()
     }
 
     /// At least as many as there are written entities in the ranges; none where there are none.
-    pub fn count_at_most(&self, ranges: &[KeyRange]) -> usize {
+    pub(crate) fn count_at_most(&self, ranges: &[KeyRange]) -> usize {
         self.writes.count_at_most(ranges)
     }
 
     /// The written entities in ranges that are ascending and disjoint by partition, in the order of a scan.
-    pub fn range(&self, ranges: &[KeyRange], direction: Direction) -> OwnEntries {
+    pub(crate) fn range(&self, ranges: &[KeyRange], direction: Direction) -> OwnEntries {
         self.writes.range(ranges, direction)
     }
 }

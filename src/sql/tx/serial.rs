@@ -53,7 +53,7 @@ pub(crate) struct CommitTurn {
 
 impl Serial {
     /// Begins a transaction: gives it and the snapshot it is to read, taken by `take`.
-    pub async fn begin<T>(self: &Arc<Self>, take: impl FnOnce() -> T) -> (SerialTransaction, T) {
+    pub(crate) async fn begin<T>(self: &Arc<Self>, take: impl FnOnce() -> T) -> (SerialTransaction, T) {
         let _alone = self.gate.write().await;
         let mut history = self.history();
         let began = history.last;
@@ -71,7 +71,7 @@ impl Serial {
 
 impl SerialTransaction {
     /// Where its statements look is to be told to this.
-    pub fn reads(&self) -> &Arc<ReadLog> {
+    pub(crate) fn reads(&self) -> &Arc<ReadLog> {
         &self.reads
     }
 
@@ -79,7 +79,7 @@ impl SerialTransaction {
     ///
     /// # Errors
     /// 40001 when somebody else has changed what the transaction has read.
-    pub async fn commit(&self, written: WrittenKeys) -> SqlResult<CommitTurn> {
+    pub(crate) async fn commit(&self, written: WrittenKeys) -> SqlResult<CommitTurn> {
         let gate = self.serial.gate.clone().read_owned().await;
         let mut history = self.serial.history();
         let since = history.commits.iter().rev().take_while(|(moment, _)| *moment > self.began);

@@ -31,24 +31,24 @@ pub(crate) struct WriteSpace {
 }
 
 impl WriteSpace {
-    pub fn new(limit: usize, folder: PathBuf) -> Arc<Self> {
+    pub(crate) fn new(limit: usize, folder: PathBuf) -> Arc<Self> {
         Arc::new(Self { limit, used: AtomicUsize::new(0), folder, transaction_max: TRANSACTION_MAX_BYTES })
     }
 
     /// The same with another bound for each transaction.
     #[cfg(test)]
-    pub fn with_transaction_max(self: Arc<Self>, transaction_max: usize) -> Arc<Self> {
+    pub(crate) fn with_transaction_max(self: Arc<Self>, transaction_max: usize) -> Arc<Self> {
         let Self { limit, folder, .. } = &*self;
         Arc::new(Self { limit: *limit, used: AtomicUsize::new(0), folder: folder.clone(), transaction_max })
     }
 
     /// How many bytes of the `$batch` body one transaction may write.
-    pub fn transaction_max(&self) -> usize {
+    pub(crate) fn transaction_max(&self) -> usize {
         self.transaction_max
     }
 
     /// How much of the memory is taken.
-    pub fn memory(&self) -> Memory {
+    pub(crate) fn memory(&self) -> Memory {
         Memory { used: self.used.load(Ordering::Relaxed) as u64, limit: self.limit as u64 }
     }
 
@@ -93,7 +93,7 @@ enum Place {
 impl Kept {
     /// # Errors
     /// 58030 when the file cannot be read.
-    pub fn values(&self) -> SqlResult<Values> {
+    pub(super) fn values(&self) -> SqlResult<Values> {
         match &self.0 {
             Place::Memory { values, .. } => Ok(values.clone()),
             Place::File { file, at, length } => file.read(*at, *length),
@@ -104,7 +104,7 @@ impl Kept {
     ///
     /// # Errors
     /// As [`Kept::values`].
-    pub fn into_values(self) -> SqlResult<Values> {
+    pub(super) fn into_values(self) -> SqlResult<Values> {
         match self.0 {
             Place::Memory { values, .. } => Ok(values),
             Place::File { file, at, length } => file.read(at, length),
@@ -115,7 +115,7 @@ impl Kept {
     ///
     /// # Errors
     /// As [`Kept::values`].
-    pub fn after(&self) -> SqlResult<Properties> {
+    pub(super) fn after(&self) -> SqlResult<Properties> {
         match &self.0 {
             Place::Memory { values, .. } => Ok(values.after.clone()),
             Place::File { .. } => Ok(self.values()?.after),
@@ -131,17 +131,17 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub fn new(space: Arc<WriteSpace>) -> Self {
+    pub(super) fn new(space: Arc<WriteSpace>) -> Self {
         Self { space, file: None }
     }
 
-    pub fn space(&self) -> &WriteSpace {
+    pub(super) fn space(&self) -> &WriteSpace {
         &self.space
     }
 
     /// # Errors
     /// 53100 or 58030 when there is no room in memory and none on the disk.
-    pub fn keep(&mut self, values: Values) -> SqlResult<Kept> {
+    pub(super) fn keep(&mut self, values: Values) -> SqlResult<Kept> {
         let bytes = values::memory_of(&values);
         if let Some(taken) = self.space.take(bytes) {
             return Ok(Kept(Place::Memory { values, _taken: taken }));

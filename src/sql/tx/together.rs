@@ -58,7 +58,7 @@ enum Answered {
 }
 
 impl Together {
-    pub fn new(store: Arc<dyn TableStore>, shared: Arc<Shared>, keeps_versions: bool) -> Self {
+    pub(super) fn new(store: Arc<dyn TableStore>, shared: Arc<Shared>, keeps_versions: bool) -> Self {
         Self {
             store,
             shared,
@@ -71,7 +71,7 @@ impl Together {
     }
 
     /// Commits these, and then what comes.
-    pub async fn run(mut self, first: Vec<Egt>, mut windows: mpsc::Receiver<Handed>) -> Ended {
+    pub(super) async fn run(mut self, first: Vec<Egt>, mut windows: mpsc::Receiver<Handed>) -> Ended {
         self.waiting.extend(first);
         let mut pieces = FuturesOrdered::new();
         let mut comes_more = true;

@@ -34,7 +34,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub fn add(&mut self, rules: Rules, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
+    pub(super) fn add(&mut self, rules: Rules, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
         match rules {
             Rules::Egt => {}
             Rules::None => {
@@ -56,7 +56,7 @@ impl Totals {
         self.at_home += usize::from(!other_table && !other_partition);
     }
 
-    pub fn remove(&mut self, rules: Rules, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
+    pub(super) fn remove(&mut self, rules: Rules, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
         match rules {
             Rules::Egt => {}
             Rules::None => {

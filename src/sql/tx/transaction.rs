@@ -91,7 +91,7 @@ pub(crate) struct StatementMark {
 
 impl Transaction {
     /// Of a session that has begun none yet; what it collects takes from `space`.
-    pub fn new(claims: Claims, space: Arc<WriteSpace>) -> Self {
+    pub(crate) fn new(claims: Claims, space: Arc<WriteSpace>) -> Self {
         let implicit = Collected::new(&space);
         Self {
             space,
@@ -106,7 +106,7 @@ impl Transaction {
         }
     }
 
-    pub fn state(&self) -> TransactionState {
+    pub(crate) fn state(&self) -> TransactionState {
         match &self.block {
             None => TransactionState::Idle,
             Some(block) if block.failed => TransactionState::Failed,
@@ -115,16 +115,16 @@ impl Transaction {
     }
 
     /// When the block was opened.
-    pub fn began(&self) -> Option<EdmDateTime> {
+    pub(crate) fn began(&self) -> Option<EdmDateTime> {
         self.block.as_ref().map(|block| block.began)
     }
 
-    pub fn in_block(&self) -> bool {
+    pub(crate) fn in_block(&self) -> bool {
         self.block.is_some()
     }
 
     /// The modes of the open block.
-    pub fn modes(&self) -> Option<TransactionModes> {
+    pub(crate) fn modes(&self) -> Option<TransactionModes> {
         self.block.as_ref().map(|block| block.modes)
     }
 
@@ -132,7 +132,7 @@ impl Transaction {
     ///
     /// # Errors
     /// When those writes are not one EGT, and observe mode did not look on.
-    pub fn begin(&mut self, modes: TransactionModes, now: EdmDateTime) -> SqlResult<()> {
+    pub(crate) fn begin(&mut self, modes: TransactionModes, now: EdmDateTime) -> SqlResult<()> {
         if self.implicit.observed.breaches().is_empty() {
             rules::check(&mut self.implicit.writes, Unit::Block)?;
         }
@@ -145,7 +145,7 @@ impl Transaction {
     ///
     /// # Errors
     /// 25001 for what cannot change any more.
-    pub fn set_modes(&mut self, named: NamedModes) -> SqlResult<()> {
+    pub(crate) fn set_modes(&mut self, named: NamedModes) -> SqlResult<()> {
         let Some(block) = &mut self.block else { return Ok(()) };
         let (nested, has_begun) = (!block.savepoints.is_empty(), self.has_begun);
         let refused = |message: &str| Err(SqlError::new(ErrorKind::ActiveTransaction, message));
@@ -178,16 +178,16 @@ impl Transaction {
     }
 
     /// A statement that reads or writes tables begins.
-    pub fn set_begun(&mut self) {
+    pub(crate) fn set_begun(&mut self) {
         self.has_begun = true;
     }
 
     /// What all statements of the transaction read, once it was taken.
-    pub fn snapshot(&self) -> Option<&Snapshot> {
+    pub(crate) fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()
     }
 
-    pub fn set_snapshot(&mut self, snapshot: Snapshot) {
+    pub(crate) fn set_snapshot(&mut self, snapshot: Snapshot) {
         self.snapshot = Some(snapshot);
     }
 
@@ -195,7 +195,7 @@ impl Transaction {
     ///
     /// # Errors
     /// 40001 when what the transaction has read was changed by another one.
-    pub async fn commit_turn(&self, writes: &WriteSet) -> SqlResult<Option<CommitTurn>> {
+    pub(crate) async fn commit_turn(&self, writes: &WriteSet) -> SqlResult<Option<CommitTurn>> {
         match self.snapshot.as_ref().and_then(|snapshot| snapshot.serial.as_ref()) {
             Some(serial) if !writes.is_empty() => serial.commit(writes.keys()).await.map(Some),
             _ => Ok(None),
@@ -203,49 +203,49 @@ impl Transaction {
     }
 
     /// A writing statement begins; `observed` is given where observe mode holds for it.
-    pub fn start_statement(&mut self, observed: Option<Arc<SeenStatement>>) {
+    pub(crate) fn start_statement(&mut self, observed: Option<Arc<SeenStatement>>) {
         self.statement = observed;
         self.is_noted = false;
     }
 
     /// A writing statement ended: those that follow read what it wrote.
-    pub fn end_statement(&mut self) {
+    pub(crate) fn end_statement(&mut self) {
         self.writes_mut().settle();
     }
 
     /// The writing statement that runs, or ran last, when observe mode holds for it.
-    pub fn observed_statement(&self) -> Option<&Arc<SeenStatement>> {
+    pub(crate) fn observed_statement(&self) -> Option<&Arc<SeenStatement>> {
         self.statement.as_ref()
     }
 
     /// Ends the block and hands over what it collected. Its locks stay until that is committed.
-    pub fn end(&mut self) -> Collected {
+    pub(crate) fn end(&mut self) -> Collected {
         self.block.take().map_or_else(|| Collected::new(&self.space), |block| block.collected)
     }
 
     /// Ends the implicit transaction and hands over what it collected.
-    pub fn take_implicit(&mut self) -> Collected {
+    pub(crate) fn take_implicit(&mut self) -> Collected {
         std::mem::replace(&mut self.implicit, Collected::new(&self.space))
     }
 
-    pub fn has_implicit_writes(&self) -> bool {
+    pub(crate) fn has_implicit_writes(&self) -> bool {
         !self.implicit.writes.is_empty() || !self.implicit.catalog.is_empty()
     }
 
     /// Whether nothing at all was collected outside a block, be it only to be forgotten at the commit.
-    pub fn has_collected_nothing(&self) -> bool {
+    pub(crate) fn has_collected_nothing(&self) -> bool {
         let Collected { writes, catalog, observed } = &self.implicit;
         writes.is_untouched() && catalog.is_untouched() && observed.is_untouched()
     }
 
     /// Whether there is something that is still to be committed or rolled back.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.in_block() || self.has_implicit_writes()
     }
 
     /// A statement failed: a block waits for ROLLBACK, an implicit transaction is over. Hands over what that collected.
     /// What was locked since the last savepoint is free again, as it is in PostgreSQL.
-    pub fn fail(&mut self) -> Collected {
+    pub(crate) fn fail(&mut self) -> Collected {
         let mut locks = locks::Mark::default();
         if let Some(block) = &mut self.block {
             block.failed = true;
@@ -259,46 +259,46 @@ impl Transaction {
     }
 
     /// The transaction has ended: others may have what it locked, and the next one reads anew.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.claims.held().release_all();
         self.snapshot = None;
         self.has_begun = false;
     }
 
-    pub fn claims(&self) -> &Claims {
+    pub(crate) fn claims(&self) -> &Claims {
         &self.claims
     }
 
-    pub fn claims_mut(&mut self) -> &mut Claims {
+    pub(crate) fn claims_mut(&mut self) -> &mut Claims {
         &mut self.claims
     }
 
     /// Hands its locks over to a statement that ends it.
-    pub fn take_claims(&mut self) -> Claims {
+    pub(crate) fn take_claims(&mut self) -> Claims {
         let next = self.claims.of_next_transaction();
         std::mem::replace(&mut self.claims, next)
     }
 
     /// The writes collected so far.
-    pub fn writes(&self) -> &WriteSet {
+    pub(crate) fn writes(&self) -> &WriteSet {
         self.block.as_ref().map_or(&self.implicit.writes, |b| &b.collected.writes)
     }
 
-    pub fn writes_mut(&mut self) -> &mut WriteSet {
+    pub(crate) fn writes_mut(&mut self) -> &mut WriteSet {
         &mut self.collected().writes
     }
 
     /// What was changed in the catalogue so far.
-    pub fn catalog(&self) -> &StagedCatalog {
+    pub(crate) fn catalog(&self) -> &StagedCatalog {
         self.block.as_ref().map_or(&self.implicit.catalog, |b| &b.collected.catalog)
     }
 
-    pub fn catalog_mut(&mut self) -> &mut StagedCatalog {
+    pub(crate) fn catalog_mut(&mut self) -> &mut StagedCatalog {
         &mut self.collected().catalog
     }
 
     /// Keeps a stored table that was made for it until it ends: nobody else sees that before the commit.
-    pub fn keep(&mut self, made: MadeTable) {
+    pub(crate) fn keep(&mut self, made: MadeTable) {
         let savepoints = self.savepoints_made;
         if let MadeTable::Fresh(fresh) = &made {
             self.writes_mut().set_unseen(fresh.stored().clone(), savepoints);
@@ -308,7 +308,7 @@ impl Transaction {
 
     /// Whether what is written to this stored table goes when it does: the transaction has made it, and no savepoint is
     /// between the two.
-    pub fn may_write_at_once(&self, table: &StoredTable) -> bool {
+    pub(crate) fn may_write_at_once(&self, table: &StoredTable) -> bool {
         let Some(since) = self.writes().unseen_since(table) else { return false };
         self.block.iter().flat_map(|block| &block.savepoints).all(|savepoint| savepoint.number <= since)
     }
@@ -317,7 +317,7 @@ impl Transaction {
     ///
     /// # Errors
     /// 0A000 or 54000, naming the rule, unless observe mode just notes it.
-    pub fn check_block_rules(&mut self) -> SqlResult<()> {
+    pub(crate) fn check_block_rules(&mut self) -> SqlResult<()> {
         self.check_one_store()?;
         match self.statement {
             Some(_) if self.is_observable() => self.note_rules(),
@@ -330,7 +330,7 @@ impl Transaction {
     ///
     /// # Errors
     /// 0A000 naming two schemas.
-    pub fn check_one_store(&self) -> SqlResult<()> {
+    pub(crate) fn check_one_store(&self) -> SqlResult<()> {
         let (writes, catalog) = (self.writes(), self.catalog());
         if catalog.is_empty() && !writes.has_several_tables() {
             return Ok(());
@@ -349,14 +349,14 @@ impl Transaction {
     ///
     /// # Errors
     /// 0A000 or 54000, naming the rule.
-    pub fn check_statement_rules(&mut self) -> SqlResult<()> {
+    pub(crate) fn check_statement_rules(&mut self) -> SqlResult<()> {
         rules::check(self.writes_mut(), Unit::Statement)?;
         self.note_rules();
         Ok(())
     }
 
     /// In observe mode, notes the statement and the rules that the collected writes break.
-    pub fn note_rules(&mut self) {
+    pub(crate) fn note_rules(&mut self) {
         let Some(statement) = self.statement.clone() else { return };
         if self.writes().operations() == 0 || !self.is_observable() {
             return;
@@ -373,7 +373,7 @@ impl Transaction {
     ///
     /// # Errors
     /// 0A000, unless observe mode just notes it.
-    pub fn check_move(&mut self, relation: &Relation, from: &PartitionKey, to: &PartitionKey) -> SqlResult<()> {
+    pub(crate) fn check_move(&mut self, relation: &Relation, from: &PartitionKey, to: &PartitionKey) -> SqlResult<()> {
         let statement = self.statement.clone().filter(|_| relation.place() == Place::Public);
         let Some(statement) = statement else { return Err(rules::moved_row(relation, from, to)) };
         self.collected().observed.broke(Rule::MovedRow, &statement);
@@ -382,7 +382,7 @@ impl Transaction {
 
     /// # Errors
     /// 25P01 outside a block.
-    pub fn savepoint(&mut self, name: String) -> SqlResult<()> {
+    pub(crate) fn savepoint(&mut self, name: String) -> SqlResult<()> {
         let (locks, number) = (self.claims.mark(), self.savepoints_made + 1);
         let block = self.block_for("SAVEPOINT")?;
         let (before, modes) = (block.collected.mark(), block.modes);
@@ -392,13 +392,13 @@ impl Transaction {
     }
 
     /// How many savepoints the block has.
-    pub fn savepoints(&self) -> usize {
+    pub(crate) fn savepoints(&self) -> usize {
         self.block.as_ref().map_or(0, |block| block.savepoints.len())
     }
 
     /// # Errors
     /// 25P01 outside a block, 3B001 for an unknown name.
-    pub fn release(&mut self, name: &str) -> SqlResult<()> {
+    pub(crate) fn release(&mut self, name: &str) -> SqlResult<()> {
         let block = self.block_for("RELEASE SAVEPOINT")?;
         let at = block.find(name)?;
         block.modes = block.savepoints[at].modes;
@@ -410,7 +410,7 @@ impl Transaction {
     ///
     /// # Errors
     /// 25P01 outside a block, 3B001 for an unknown name.
-    pub fn rollback_to(&mut self, name: &str) -> SqlResult<()> {
+    pub(crate) fn rollback_to(&mut self, name: &str) -> SqlResult<()> {
         let block = self.block_for("ROLLBACK TO SAVEPOINT")?;
         let at = block.find(name)?;
         block.savepoints.truncate(at + 1);
@@ -453,7 +453,7 @@ impl Collected {
     }
 
     /// The extent of what it writes; asked only of one that broke a rule, so nothing is counted for others.
-    pub fn footprint(&self) -> Footprint {
+    pub(crate) fn footprint(&self) -> Footprint {
         if self.observed.breaches().is_empty() { Footprint::new() } else { self.writes.footprint() }
     }
 

@@ -29,7 +29,7 @@ pub(super) struct Window {
 
 impl Window {
     /// What is to be done to this key.
-    pub fn get(&self, key: &EntityKey) -> Option<&Operation> {
+    pub(super) fn get(&self, key: &EntityKey) -> Option<&Operation> {
         match &self.places {
             Some(places) => {
                 let is_it = |place: &usize| self.operations[*place].1.key() == key;
@@ -44,16 +44,16 @@ impl Window {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    pub fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.operations.len() >= OPERATIONS_MAX || self.bytes >= BYTES_MAX
     }
 
     /// Takes an operation on a key that is not here yet; positions ascend.
-    pub fn push(&mut self, position: u64, operation: Operation) {
+    pub(super) fn push(&mut self, position: u64, operation: Operation) {
         self.bytes += operation.entity().map_or(0, Entity::stored_size);
         let ascends = self.operations.last().is_none_or(|(_, last)| last.key() < operation.key());
         self.operations.push((position, operation));
@@ -73,7 +73,7 @@ impl Window {
     ///
     /// # Errors
     /// When an entity breaks a limit.
-    pub fn take(&mut self, table: &TableName) -> SqlResult<Vec<Egt>> {
+    pub(super) fn take(&mut self, table: &TableName) -> SqlResult<Vec<Egt>> {
         self.bytes = 0;
         self.places = None;
         let mut operations = std::mem::take(&mut self.operations);

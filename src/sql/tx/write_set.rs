@@ -51,32 +51,32 @@ pub(crate) struct Mark {
 }
 
 impl WriteSet {
-    pub fn new(space: Arc<WriteSpace>) -> Self {
+    pub(crate) fn new(space: Arc<WriteSpace>) -> Self {
         let (tables, totals, unseen) = (BTreeMap::new(), Totals::default(), BTreeMap::new());
         Self { tables, totals, keeper: Keeper::new(space), unseen, may_replace: false }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.totals.operations + self.totals.free_operations + self.totals.unseen_operations == 0
     }
 
     /// The transaction has made this stored table, after so many savepoints: nobody else sees it before the commit.
-    pub fn set_unseen(&mut self, table: StoredTable, savepoints: u64) {
+    pub(crate) fn set_unseen(&mut self, table: StoredTable, savepoints: u64) {
         self.unseen.insert(table, savepoints);
     }
 
     /// How many savepoints there were when the transaction made the stored table; `None` when others made it.
-    pub fn unseen_since(&self, table: &StoredTable) -> Option<u64> {
+    pub(crate) fn unseen_since(&self, table: &StoredTable) -> Option<u64> {
         self.unseen.get(table).copied()
     }
 
     /// How many operations are collected on tables that nobody else sees.
-    pub fn unseen_operations(&self) -> usize {
+    pub(crate) fn unseen_operations(&self) -> usize {
         self.totals.unseen_operations
     }
 
     /// The tables that nobody else sees, as far as something is collected for them.
-    pub fn unseen_tables(&self) -> Vec<StoredTable> {
+    pub(crate) fn unseen_tables(&self) -> Vec<StoredTable> {
         let is_written = |table: &&StoredTable| self.tables.contains_key(*table);
         self.unseen.keys().filter(is_written).cloned().collect()
     }
@@ -91,33 +91,33 @@ impl WriteSet {
     }
 
     /// Whether nothing was ever collected.
-    pub fn is_untouched(&self) -> bool {
+    pub(crate) fn is_untouched(&self) -> bool {
         self.tables.is_empty()
     }
 
     /// Operations that the commit would have of tables with rules.
-    pub fn operations(&self) -> usize {
+    pub(crate) fn operations(&self) -> usize {
         self.totals.operations
     }
 
     /// Bytes these operations take in the `$batch` body, without its envelope.
-    pub fn payload_bytes(&self) -> usize {
+    pub(crate) fn payload_bytes(&self) -> usize {
         self.totals.payload_bytes
     }
 
     /// Whether there are such operations on several tables.
-    pub fn has_several_tables(&self) -> bool {
+    pub(crate) fn has_several_tables(&self) -> bool {
         self.totals.other_tables > 0
     }
 
     /// Whether there are such operations with several PartitionKeys.
-    pub fn has_several_partitions(&self) -> bool {
+    pub(crate) fn has_several_partitions(&self) -> bool {
         self.totals.other_partitions > 0
     }
 
     /// Counts anew where the operations lie: where all of the first partition's were taken back, the others may share
     /// another one.
-    pub fn recount(&mut self) {
+    pub(crate) fn recount(&mut self) {
         if self.totals.at_home > 0 {
             return;
         }
@@ -129,7 +129,7 @@ impl WriteSet {
     }
 
     /// The tables with rules that are written, by their stored names.
-    pub fn tables(&self) -> impl Iterator<Item = &Arc<Relation>> {
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Relation>> {
         let is_bound = |table: &TableWrites<Layers<_>>| self.rules(&table.relation.stored) == Rules::Egt;
         let is_there = |table: &TableWrites<Layers<_>>| !table.writes.is_empty();
         let written = move |table: &&TableWrites<Layers<_>>| is_bound(table) && is_there(table);
@@ -137,14 +137,14 @@ impl WriteSet {
     }
 
     /// The keys that are written where others can read them.
-    pub fn keys(&self) -> WrittenKeys {
+    pub(crate) fn keys(&self) -> WrittenKeys {
         let keys = |table: &TableWrites<Layers<_>>| table.writes.moment().iter().map(|(key, _)| key).collect();
         let shared = self.tables.iter().filter(|(name, _)| !name.place.is_temporary());
         shared.map(|(name, table)| (name.clone(), keys(table))).collect()
     }
 
     /// Stored rows in whose places other rows are inserted, with the versions they had.
-    pub fn replaced(&self) -> Vec<(StoredTable, EntityKey, ETag)> {
+    pub(crate) fn replaced(&self) -> Vec<(StoredTable, EntityKey, ETag)> {
         if !self.may_replace {
             return Vec::new();
         }
@@ -157,13 +157,13 @@ impl WriteSet {
     }
 
     /// The found tables that are written.
-    pub fn found_tables(&self) -> Vec<StoredTable> {
+    pub(crate) fn found_tables(&self) -> Vec<StoredTable> {
         let found = self.tables.values().map(|table| &table.relation).filter(|r| r.kind == RelationKind::Found);
         found.map(|relation| relation.stored.clone()).collect()
     }
 
     /// The places of tables with rules that are written.
-    pub fn places(&self) -> BTreeSet<Place> {
+    pub(crate) fn places(&self) -> BTreeSet<Place> {
         match &self.totals.home {
             // Nearly always: one table.
             Some((table, _)) if self.totals.other_tables == 0 => BTreeSet::from([table.place]),
@@ -173,7 +173,7 @@ impl WriteSet {
     }
 
     /// The partitions written in a table, in order.
-    pub fn partitions(&self, relation: &Relation) -> impl Iterator<Item = PartitionKey> {
+    pub(crate) fn partitions(&self, relation: &Relation) -> impl Iterator<Item = PartitionKey> {
         let entries = self.tables.get(&relation.stored).map(|table| table.writes.moment().iter());
         let mut partitions: Vec<PartitionKey> = entries.into_iter().flatten().map(|(key, _)| key.partition).collect();
         partitions.dedup();
@@ -181,7 +181,7 @@ impl WriteSet {
     }
 
     /// The extent of what would be committed of tables with rules.
-    pub fn footprint(&self) -> Footprint {
+    pub(crate) fn footprint(&self) -> Footprint {
         let mut footprint = Footprint::new();
         for (relation, key, write) in self.entries().filter(|(relation, ..)| self.rules(&relation.stored) == Rules::Egt)
         {
@@ -191,12 +191,12 @@ impl WriteSet {
     }
 
     /// A statement is complete. What it wrote is shared with readers and savepoints from now on, not copied for each.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.tables.values_mut().for_each(|table| table.writes.settle());
     }
 
     /// The state to come back to.
-    pub fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         let moment = |table: &TableWrites<Layers<_>>| TableWrites {
             relation: Arc::clone(&table.relation),
             writes: table.writes.moment(),
@@ -207,7 +207,7 @@ impl WriteSet {
     }
 
     /// Forgets what was collected since the mark was made.
-    pub fn restore(&mut self, mark: &Mark) {
+    pub(crate) fn restore(&mut self, mark: &Mark) {
         let layers = |table: &TableWrites<Moment<_>>| TableWrites {
             relation: Arc::clone(&table.relation),
             writes: Layers::at(&table.writes),
@@ -221,7 +221,7 @@ impl WriteSet {
     ///
     /// # Errors
     /// 54000 when the set is as large as it may be; 53100 or 58030 when there is no room left to collect it.
-    pub fn insert(&mut self, relation: &Arc<Relation>, entity: Entity, now: EdmDateTime) -> SqlResult<()> {
+    pub(crate) fn insert(&mut self, relation: &Arc<Relation>, entity: Entity, now: EdmDateTime) -> SqlResult<()> {
         let base = self.get(&relation.stored, &entity.key).and_then(|before| before.base.clone());
         let values = Values { after: entity.properties, patch: None };
         let replaces = base.is_some();
@@ -233,7 +233,7 @@ impl WriteSet {
     ///
     /// # Errors
     /// As [`WriteSet::insert`].
-    pub fn update(
+    pub(crate) fn update(
         &mut self,
         relation: &Arc<Relation>,
         base: &StoredEntity,
@@ -260,7 +260,13 @@ impl WriteSet {
     ///
     /// # Errors
     /// As [`WriteSet::insert`].
-    pub fn delete(&mut self, relation: &Arc<Relation>, key: EntityKey, base: &ETag, now: EdmDateTime) -> SqlResult<()> {
+    pub(crate) fn delete(
+        &mut self,
+        relation: &Arc<Relation>,
+        key: EntityKey,
+        base: &ETag,
+        now: EdmDateTime,
+    ) -> SqlResult<()> {
         let base = match self.get(&relation.stored, &key) {
             Some(before) => before.base.clone(),
             None => Some(base.clone()),
@@ -269,12 +275,12 @@ impl WriteSet {
     }
 
     /// Drops the writes to a table that the transaction drops or empties.
-    pub fn forget(&mut self, table: &StoredTable) {
+    pub(crate) fn forget(&mut self, table: &StoredTable) {
         self.remove_table(table);
     }
 
     /// Takes out what is collected for a table: the operations that write it, in key order.
-    pub fn take(
+    pub(crate) fn take(
         &mut self,
         table: &StoredTable,
     ) -> Option<(Arc<Relation>, impl Iterator<Item = SqlResult<Operation>> + use<>)> {
@@ -295,23 +301,25 @@ impl WriteSet {
     ///
     /// # Errors
     /// When what was collected cannot be read back.
-    pub fn image(&self, table: &StoredTable, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
+    pub(crate) fn image(&self, table: &StoredTable, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
         self.get(table, key).map(|write| write.image(key)).transpose()
     }
 
     /// Whether the transaction inserts the entity, which it takes to be absent from the store.
-    pub fn is_insertion(&self, table: &StoredTable, key: &EntityKey) -> bool {
+    pub(crate) fn is_insertion(&self, table: &StoredTable, key: &EntityKey) -> bool {
         self.get(table, key).is_some_and(|write| write.base.is_none() && write.kept.is_some())
     }
 
     /// What readers inside the transaction see of it, as it is now.
-    pub fn own_writes(&self) -> BTreeMap<StoredTable, OwnWrites> {
+    pub(crate) fn own_writes(&self) -> BTreeMap<StoredTable, OwnWrites> {
         let own = |table: &TableWrites<Layers<_>>| OwnWrites::new(table.writes.moment(), Arc::clone(&table.observed));
         self.tables.iter().map(|(name, table)| (name.clone(), own(table))).collect()
     }
 
     /// The operations that commit it, by table, in key order.
-    pub fn into_operations(self) -> impl Iterator<Item = (Arc<Relation>, impl Iterator<Item = SqlResult<Operation>>)> {
+    pub(crate) fn into_operations(
+        self,
+    ) -> impl Iterator<Item = (Arc<Relation>, impl Iterator<Item = SqlResult<Operation>>)> {
         self.tables.into_values().map(into_operations)
     }
 

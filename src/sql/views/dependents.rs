@@ -25,15 +25,15 @@ pub(crate) struct Needed<'a> {
 }
 
 impl<'a> Needed<'a> {
-    pub fn table(relation: u32, name: &str) -> Self {
+    pub(crate) fn table(relation: u32, name: &str) -> Self {
         Self { relation, what: format!("table {name}"), column: None }
     }
 
-    pub fn view(view: &View) -> Self {
+    pub(crate) fn view(view: &View) -> Self {
         Self { relation: view.oid, what: format!("view {}", view.name), column: None }
     }
 
-    pub fn column(relation: u32, table: &str, column: &'a str) -> Self {
+    pub(crate) fn column(relation: u32, table: &str, column: &'a str) -> Self {
         Self { relation, what: format!("column {column} of table {table}"), column: Some(column) }
     }
 }

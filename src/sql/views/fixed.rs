@@ -56,7 +56,7 @@ pub(super) struct Fixer<'a> {
 }
 
 impl Fixer<'_> {
-    pub fn query(&mut self, query: &mut Query) -> SqlResult<Names> {
+    pub(super) fn query(&mut self, query: &mut Query) -> SqlResult<Names> {
         self.ctes.push(Vec::new());
         let names = self.query_in_frame(query);
         self.ctes.pop();
@@ -261,7 +261,7 @@ impl Fixer<'_> {
         Some(source.visible().map(|column| qualified(&source.alias, &column.name)).collect())
     }
 
-    pub fn expr(&mut self, expr: &mut Expr) -> SqlResult<()> {
+    pub(super) fn expr(&mut self, expr: &mut Expr) -> SqlResult<()> {
         match walk_mut(expr, &mut Columns { fixer: self, nesting: Nesting::default() }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),

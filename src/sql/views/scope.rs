@@ -43,13 +43,13 @@ pub(super) struct Found<'a> {
 
 impl Source {
     /// A sub-query or the like, with columns of its own.
-    pub fn of_names(alias: &str, names: Option<Vec<String>>) -> Self {
+    pub(super) fn of_names(alias: &str, names: Option<Vec<String>>) -> Self {
         let column = |name: String| SourceColumn { own: name.clone(), name, hidden: false };
         Self { alias: alias.to_owned(), columns: names.map(|n| n.into_iter().map(column).collect()), relation: None }
     }
 
     /// Gives the first columns the names of an alias.
-    pub fn rename(&mut self, given: &[String]) {
+    pub(super) fn rename(&mut self, given: &[String]) {
         match &mut self.columns {
             Some(columns) => columns.iter_mut().zip(given).for_each(|(c, name)| c.name.clone_from(name)),
             None if !given.is_empty() => *self = Self::of_names(&self.alias, Some(given.to_vec())),
@@ -57,11 +57,11 @@ impl Source {
         }
     }
 
-    pub fn visible(&self) -> impl Iterator<Item = &SourceColumn> {
+    pub(super) fn visible(&self) -> impl Iterator<Item = &SourceColumn> {
         self.columns.iter().flatten().filter(|column| !column.hidden)
     }
 
-    pub fn find(&self, wanted: &Ident) -> Option<&SourceColumn> {
+    pub(super) fn find(&self, wanted: &Ident) -> Option<&SourceColumn> {
         let columns = self.columns.as_ref()?;
         let names: Vec<String> = columns.iter().map(|c| c.name.clone()).collect();
         let found = resolve_column(names.iter(), wanted).ok().flatten()?;
@@ -70,12 +70,12 @@ impl Source {
 }
 
 impl Scope {
-    pub fn source(&self, alias: &str) -> Option<&Source> {
+    pub(super) fn source(&self, alias: &str) -> Option<&Source> {
         self.sources.iter().find(|source| source.alias == alias)
     }
 
     /// The relation and column that a bare name means; `None` where it is merged, of an unknown relation, or nothing.
-    pub fn find(&self, wanted: &Ident) -> Option<Found<'_>> {
+    pub(super) fn find(&self, wanted: &Ident) -> Option<Found<'_>> {
         let folded = fold(wanted);
         if self.merged.iter().any(|name| *name == folded || name.eq_ignore_ascii_case(&folded)) {
             return None;
@@ -83,7 +83,7 @@ impl Scope {
         self.sources.iter().find_map(|source| Some(Found { source, column: source.find(wanted)? }))
     }
 
-    pub fn is_merged(&self, name: &str) -> bool {
+    pub(super) fn is_merged(&self, name: &str) -> bool {
         self.merged.iter().any(|merged| merged == name)
     }
 }

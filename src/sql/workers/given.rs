@@ -18,7 +18,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    pub fn new(batches: Receiver<SqlResult<RecordBatch>>, task: Task<()>) -> Self {
+    pub(super) fn new(batches: Receiver<SqlResult<RecordBatch>>, task: Task<()>) -> Self {
         Self { batches, task: Some(task) }
     }
 
@@ -26,7 +26,7 @@ impl Given {
     ///
     /// # Errors
     /// 57P01 when its threads ended before.
-    pub async fn end(&mut self) -> SqlResult<()> {
+    pub(super) async fn end(&mut self) -> SqlResult<()> {
         match self.task.take() {
             Some(task) => task.await,
             None => Ok(()),

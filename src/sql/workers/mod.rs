@@ -39,7 +39,7 @@ impl Workers {
     ///
     /// # Errors
     /// XX000 when the system gives no threads.
-    pub fn start(threads: usize) -> SqlResult<Self> {
+    pub(crate) fn start(threads: usize) -> SqlResult<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads.max(1))
             .thread_name("tablegate-query")
@@ -57,7 +57,7 @@ impl Workers {
     ///
     /// # Errors
     /// Those of making the plan; in the stream, those of running it.
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         interrupt: Interrupt,
         plan: impl Future<Output = SqlResult<SendableRecordBatchStream>> + Send + 'static,
@@ -88,7 +88,7 @@ impl Workers {
     ///
     /// # Errors
     /// Those of the work.
-    pub async fn compute<T: Send + 'static>(
+    pub(crate) async fn compute<T: Send + 'static>(
         &self,
         interrupt: Interrupt,
         work: impl Future<Output = SqlResult<T>> + Send + 'static,
@@ -99,7 +99,7 @@ impl Workers {
     }
 
     /// Rows of a long scan, read on these threads from when they are first asked for.
-    pub fn read(&self, rows: RowStream) -> RowStream {
+    pub(crate) fn read(&self, rows: RowStream) -> RowStream {
         let Some(runtime) = &self.runtime else { return rows };
         let runtime = runtime.handle().clone();
         let begun = async move {
@@ -111,7 +111,7 @@ impl Workers {
     }
 
     /// How many tasks are left: none when nothing runs.
-    pub fn tasks(&self) -> usize {
+    pub(crate) fn tasks(&self) -> usize {
         self.runtime.as_ref().map_or(0, |runtime| runtime.metrics().num_alive_tasks())
     }
 }

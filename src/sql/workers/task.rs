@@ -18,7 +18,7 @@ pub(super) struct Task<T> {
 }
 
 impl<T> Task<T> {
-    pub fn new(handle: JoinHandle<T>, interrupt: Interrupt) -> Self {
+    pub(super) fn new(handle: JoinHandle<T>, interrupt: Interrupt) -> Self {
         Self { handle, interrupt: Some(interrupt) }
     }
 }

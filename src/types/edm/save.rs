@@ -134,14 +134,14 @@ fn decimal(value: i256, scale: i8, sql_type: &SqlType) -> EdmValue {
 pub(super) struct DecimalText(StackText<DECIMAL_TEXT>);
 
 impl DecimalText {
-    pub fn of(value: i256, scale: i8, sql_type: &SqlType) -> Self {
+    pub(super) fn of(value: i256, scale: i8, sql_type: &SqlType) -> Self {
         let mut text = StackText::default();
         // It is long enough for any decimal.
         let _ = write_decimal(&mut text, value, scale, *sql_type == SqlType::Numeric(None));
         Self(text)
     }
 
-    pub fn as_str(&self) -> &str {
+    pub(super) fn as_str(&self) -> &str {
         self.0.as_str()
     }
 }

@@ -44,13 +44,13 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    pub fn now() -> Self {
+    pub(super) fn now() -> Self {
         let memory = MEMORY.with_borrow(Clone::clone);
         let granted = if memory.is_some() { STEP_BYTES } else { usize::MAX };
         Self { memory, granted: Cell::new(granted) }
     }
 
-    pub fn allows(&self, bytes: usize) -> bool {
+    pub(super) fn allows(&self, bytes: usize) -> bool {
         bytes <= BYTES_MAX && (bytes <= self.granted.get() || self.is_granted(bytes))
     }
 
@@ -66,7 +66,7 @@ impl Allowance {
 
     /// # Errors
     /// 54000 for more bytes than a value may have anywhere, 53200 for more than there are.
-    pub fn check(&self, bytes: usize) -> SqlResult<()> {
+    pub(super) fn check(&self, bytes: usize) -> SqlResult<()> {
         if bytes > BYTES_MAX {
             return Err(SqlError::new(ErrorKind::LimitExceeded, "requested length too large"));
         }

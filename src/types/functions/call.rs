@@ -114,8 +114,8 @@ impl<'a> Values<'a, ListArray> {
     }
 }
 
-pub type Texts<'a> = Values<'a, StringArray>;
-pub type Bytes<'a> = Values<'a, BinaryArray>;
+pub(super) type Texts<'a> = Values<'a, StringArray>;
+pub(super) type Bytes<'a> = Values<'a, BinaryArray>;
 
 /// The values of a `numeric` argument, with the scale they share.
 #[derive(Clone, Copy)]

@@ -35,7 +35,7 @@ pub struct Resolved {
 /// # Errors
 /// 42883 when no function takes arguments of these types (`Unknown` for a literal without one), 42725 when several do and
 /// none is better than the others.
-pub fn resolve(name: &str, overloads: &[&'static Overload], given: &[SqlType]) -> SqlResult<Resolved> {
+pub(super) fn resolve(name: &str, overloads: &[&'static Overload], given: &[SqlType]) -> SqlResult<Resolved> {
     let takes = |o: &&&'static Overload| o.takes(given.len()) && fits(o, given) && element_type(o, given).is_ok();
     let takers: Vec<&'static Overload> = overloads.iter().filter(takes).copied().collect();
     let exact = |o: &&&'static Overload| candidates::count(**o, given, is_same) == given.len();

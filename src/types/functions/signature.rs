@@ -85,10 +85,10 @@ impl Type {
 }
 
 /// Computes the results of one batch of rows.
-pub type Evaluate = fn(&Call) -> SqlResult<ArrayRef>;
+pub(super) type Evaluate = fn(&Call) -> SqlResult<ArrayRef>;
 
 /// Says the result type from the arguments, where the signature does not: how many digits a `numeric` has.
-pub type ResultType = fn(&Arguments<'_>) -> SqlResult<SqlType>;
+pub(super) type ResultType = fn(&Arguments<'_>) -> SqlResult<SqlType>;
 
 /// The arguments of a call, as far as they are known when it is planned.
 pub struct Arguments<'a> {

@@ -48,7 +48,7 @@ fn depth(text: &str) -> usize {
 
 /// An item of a JSON array.
 #[derive(Debug, PartialEq, Eq)]
-pub enum JsonItem<'a> {
+pub(super) enum JsonItem<'a> {
     Null,
     /// A string's content.
     Text(String),
@@ -57,7 +57,7 @@ pub enum JsonItem<'a> {
 }
 
 /// The items of a JSON array of plain values; `None` when the text is something else.
-pub fn items(text: &str) -> Option<Vec<JsonItem<'_>>> {
+pub(super) fn items(text: &str) -> Option<Vec<JsonItem<'_>>> {
     check(text).ok()?;
     let mut reader = Reader::new(text);
     let mut items = Vec::new();
@@ -88,28 +88,28 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
-    pub fn peek(&self) -> Option<u8> {
+    pub(crate) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    pub fn eat(&mut self, byte: u8) -> bool {
+    pub(crate) fn eat(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
         found
     }
 
-    pub fn blanks(&mut self) {
+    pub(crate) fn blanks(&mut self) {
         while self.peek().is_some_and(|b| b.is_ascii_whitespace()) {
             self.at += 1;
         }
     }
 
     /// A string's content.
-    pub fn string(&mut self) -> Option<Cow<'a, str>> {
+    pub(crate) fn string(&mut self) -> Option<Cow<'a, str>> {
         let start = self.at;
         self.skip_string().then_some(())?;
         let text = self.text.get(start..self.at)?;
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes behind a value, whatever is in it. What it is is a part of the text.
-    pub fn value(&mut self) -> &'a str {
+    pub(crate) fn value(&mut self) -> &'a str {
         let start = self.at;
         let mut depth = 0_usize;
         while let Some(byte) = self.peek() {
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A number or a word.
-    pub fn bare(&mut self) -> &'a str {
+    pub(crate) fn bare(&mut self) -> &'a str {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let len = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')).count();
         // One byte at least, so that a reader never stands still.

@@ -87,19 +87,19 @@ pub(super) struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    pub fn new(columns: &'a [KeyColumn], wanted: &'a [usize], rows: usize) -> Self {
+    pub(super) fn new(columns: &'a [KeyColumn], wanted: &'a [usize], rows: usize) -> Self {
         let values =
             (0..columns.len()).map(|index| wanted.contains(&index).then(|| Vec::with_capacity(rows))).collect();
         Self { values, columns, wanted }
     }
 
-    pub fn push(&mut self, column: usize, value: KeyValue<'a>) {
+    pub(super) fn push(&mut self, column: usize, value: KeyValue<'a>) {
         if let Some(values) = &mut self.values[column] {
             values.push(value);
         }
     }
 
-    pub fn finish(self) -> Result<Vec<ArrayRef>, KeyCodecError> {
+    pub(super) fn finish(self) -> Result<Vec<ArrayRef>, KeyCodecError> {
         self.wanted
             .iter()
             .map(|index| {

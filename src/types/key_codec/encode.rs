@@ -31,7 +31,7 @@ pub(super) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    pub fn new(
+    pub(super) fn new(
         columns: &'a [KeyColumn],
         layouts: &'a [PartLayout],
         arrays: &[ArrayRef],
@@ -53,7 +53,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// Appends the text of the parts at these indexes, one after the other.
-    pub fn write(&self, row: usize, parts: Range<usize>, out: &mut String) -> Result<(), KeyCodecError> {
+    pub(super) fn write(&self, row: usize, parts: Range<usize>, out: &mut String) -> Result<(), KeyCodecError> {
         for index in parts {
             let (column, layout, array) = (&self.columns[index], &self.layouts[index], &self.arrays[index]);
             if array.is_null(row) {

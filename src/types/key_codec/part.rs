@@ -47,7 +47,7 @@ pub(super) enum NumberRange {
 
 impl NumberRange {
     /// Smallest and largest number; `None`: the digits decide.
-    pub fn bounds(self) -> Option<(i128, i128)> {
+    pub(super) fn bounds(self) -> Option<(i128, i128)> {
         match self {
             NumberRange::Int2 => Some((i16::MIN.into(), i16::MAX.into())),
             NumberRange::Int4 => Some((i32::MIN.into(), i32::MAX.into())),
@@ -100,7 +100,7 @@ impl PartKind {
     }
 
     /// Says itself where it ends.
-    pub fn is_fixed_width(self) -> bool {
+    pub(super) fn is_fixed_width(self) -> bool {
         !matches!(self, PartKind::Text { .. } | PartKind::Bytea)
     }
 }
@@ -119,7 +119,7 @@ pub(super) struct PartLayout {
 }
 
 impl PartLayout {
-    pub fn of(column: &KeyColumn, key: KeyPart, last: bool, escape: bool) -> Result<Self, KeyCodecError> {
+    pub(super) fn of(column: &KeyColumn, key: KeyPart, last: bool, escape: bool) -> Result<Self, KeyCodecError> {
         let refused = || (column.name.clone(), column.sql_type.clone());
         let Some(kind) = PartKind::of(&column.sql_type) else {
             let (column, sql_type) = refused();
@@ -133,12 +133,12 @@ impl PartLayout {
     }
 
     /// Ends with a space: its width varies and something follows.
-    pub fn is_terminated(&self) -> bool {
+    pub(super) fn is_terminated(&self) -> bool {
         !self.last && !self.kind.is_fixed_width()
     }
 
     /// Its text is written with escapes: to keep the terminator apart, or to make every text legal.
-    pub fn is_escaped(&self) -> bool {
+    pub(super) fn is_escaped(&self) -> bool {
         self.escape || !self.last
     }
 }
@@ -163,7 +163,7 @@ pub(super) enum KeyValue<'a> {
 
 impl KeyValue<'_> {
     /// The value as one of a type that is shown as it is stored; `None` when it is not.
-    pub fn shown_as(&self, sql_type: &SqlType) -> Option<Value<'_>> {
+    pub(super) fn shown_as(&self, sql_type: &SqlType) -> Option<Value<'_>> {
         Some(match (sql_type, self) {
             (SqlType::Bool, KeyValue::Bool(value)) => Value::Bool(*value),
             (SqlType::Int2, KeyValue::Number(value)) => Value::Int2(i16::try_from(*value).ok()?),

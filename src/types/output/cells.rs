@@ -117,7 +117,7 @@ impl Unit {
 }
 
 impl<'a> Cells<'a> {
-    pub fn new(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Self {
+    pub(super) fn new(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Self {
         if let SqlType::Char(width) = sql_type {
             let width = usize::try_from(*width).unwrap_or(usize::MAX);
             return Cells::Padded(Box::new(Cells::new(array, &SqlType::Text, style)), width);
@@ -241,7 +241,7 @@ impl<'a> Cells<'a> {
         ArrayFormatter::try_new(array.as_ref(), &OPTIONS).map_or(Cells::Null, |f| Cells::Other(Box::new(f)))
     }
 
-    pub fn write<W: fmt::Write>(&self, row: usize, out: &mut W) -> fmt::Result {
+    pub(super) fn write<W: fmt::Write>(&self, row: usize, out: &mut W) -> fmt::Result {
         match self {
             Cells::Null => Ok(()),
             Cells::Bool(values) => out.write_str(if values.value(row) { "t" } else { "f" }),

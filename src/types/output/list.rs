@@ -21,7 +21,7 @@ pub(super) struct ListCells<'a> {
 
 impl<'a> ListCells<'a> {
     /// `None` when the column is not a list of any layout.
-    pub fn new(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Option<Self> {
+    pub(super) fn new(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Option<Self> {
         let (rows, items) = rows_and_items(array)?;
         let item_type = match sql_type {
             SqlType::Array(item) => (**item).clone(),
@@ -31,7 +31,7 @@ impl<'a> ListCells<'a> {
         Some(Self { rows, items: Box::new(TextColumn::new(items, &item_type, &style)), vector })
     }
 
-    pub fn write(&self, row: usize, out: &mut dyn fmt::Write) -> fmt::Result {
+    pub(super) fn write(&self, row: usize, out: &mut dyn fmt::Write) -> fmt::Result {
         let items = self.rows[row].clone();
         if self.vector {
             return self.write_vector(items, out);

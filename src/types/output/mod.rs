@@ -26,7 +26,7 @@ pub use self::number::{write_decimal, write_f64};
 pub use self::stack::StackText;
 
 #[cfg(test)]
-pub use self::temporal::write_timestamp;
+pub(crate) use self::temporal::write_timestamp;
 pub use self::value::write_value;
 use super::sql_type::SqlType;
 pub use super::style::Style;

@@ -25,7 +25,7 @@ const PLAIN_FLOAT8: std::ops::Range<f64> = 1e-4..1e15;
 /// From this exponent up PostgreSQL prints a float4 with an exponent.
 const FLOAT4_LIMIT: i32 = 6;
 
-pub fn write_i64(out: &mut impl fmt::Write, value: i64) -> fmt::Result {
+pub(super) fn write_i64(out: &mut impl fmt::Write, value: i64) -> fmt::Result {
     let mut buffer = [0; 21];
     let mut start = fill_digits(&mut buffer, value.unsigned_abs());
     if value < 0 {
@@ -35,7 +35,7 @@ pub fn write_i64(out: &mut impl fmt::Write, value: i64) -> fmt::Result {
     out.write_str(ascii(&buffer[start..]))
 }
 
-pub fn write_u64(out: &mut impl fmt::Write, value: u64) -> fmt::Result {
+pub(super) fn write_u64(out: &mut impl fmt::Write, value: u64) -> fmt::Result {
     let mut buffer = [0; 20];
     let start = fill_digits(&mut buffer, value);
     out.write_str(ascii(&buffer[start..]))
@@ -74,7 +74,7 @@ fn write_shortest_f64(out: &mut impl fmt::Write, value: f64) -> fmt::Result {
 }
 
 /// As [`write_f64`], of a float4.
-pub fn write_f32(out: &mut impl fmt::Write, value: f32, extra_digits: i8) -> fmt::Result {
+pub(super) fn write_f32(out: &mut impl fmt::Write, value: f32, extra_digits: i8) -> fmt::Result {
     if !value.is_finite() {
         return write_not_finite(out, value.into());
     }

@@ -16,14 +16,14 @@ pub(super) struct RecordCells<'a> {
 
 impl<'a> RecordCells<'a> {
     /// `None` when the column is not one of rows.
-    pub fn new(array: &'a ArrayRef, style: Style) -> Option<Self> {
+    pub(super) fn new(array: &'a ArrayRef, style: Style) -> Option<Self> {
         let rows = array.as_struct_opt()?;
         let columns = rows.fields().iter().zip(rows.columns());
         let columns = columns.map(|(field, column)| TextColumn::new(column, &SqlType::of_field(field), &style));
         Some(Self { fields: columns.collect() })
     }
 
-    pub fn write(&self, row: usize, mut out: &mut dyn fmt::Write) -> fmt::Result {
+    pub(super) fn write(&self, row: usize, mut out: &mut dyn fmt::Write) -> fmt::Result {
         out.write_char('(')?;
         for (index, field) in self.fields.iter().enumerate() {
             if index > 0 {

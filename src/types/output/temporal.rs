@@ -17,7 +17,7 @@ const ZONE_BYTES: usize = 10;
 pub(super) type Text = StackText<TEXT_BYTES>;
 
 /// `2014-08-22`, from days since 1970-01-01.
-pub fn write_date(out: &mut impl fmt::Write, days: i64, style: DateStyle) -> fmt::Result {
+pub(super) fn write_date(out: &mut impl fmt::Write, days: i64, style: DateStyle) -> fmt::Result {
     let mut text = Text::default();
     let (year, month, day) = civil_from_days(days);
     let parts = [(shown_year(year), 4), (month, 2), (day, 2)];
@@ -37,14 +37,19 @@ pub fn write_date(out: &mut impl fmt::Write, days: i64, style: DateStyle) -> fmt
 }
 
 /// `04:05:06.5`, from microseconds since midnight.
-pub fn write_time(out: &mut impl fmt::Write, micros: i64) -> fmt::Result {
+pub(super) fn write_time(out: &mut impl fmt::Write, micros: i64) -> fmt::Result {
     let mut text = Text::default();
     push_time(&mut text, micros.unsigned_abs());
     out.write_str(text.as_str())
 }
 
 /// `2014-08-22 00:50:32.5`, from microseconds since 1970-01-01T00:00:00; in a zone, the time there and which it is.
-pub fn write_timestamp(out: &mut impl fmt::Write, micros: i64, zone: Option<Zone>, style: DateStyle) -> fmt::Result {
+pub(crate) fn write_timestamp(
+    out: &mut impl fmt::Write,
+    micros: i64,
+    zone: Option<Zone>,
+    style: DateStyle,
+) -> fmt::Result {
     let east = zone.map_or(0, |zone| zone.east_at(micros));
     let local = micros.saturating_add(east.saturating_mul(MICROS_PER_SECOND));
     let mut text = Text::default();

@@ -16,7 +16,7 @@ use super::graph::{Depends, Graph};
 use super::history::{End, History, Key, Level, Step, Transaction, Value};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Anomaly {
+pub(super) enum Anomaly {
     /// Its transaction was acknowledged, and the value is gone.
     LostAppend(Key, Value),
     /// Its transaction was refused, and somebody has seen the value.
@@ -40,7 +40,7 @@ pub enum Anomaly {
 }
 
 /// Everything that is wrong, simple things first.
-pub fn anomalies(history: &History) -> Vec<Anomaly> {
+pub(super) fn anomalies(history: &History) -> Vec<Anomaly> {
     let writers = Writers::of(history);
     let mut found = wrong_lists(history, &writers);
     found.extend(lost(history, &writers));

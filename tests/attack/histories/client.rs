@@ -15,7 +15,7 @@ const REFUSED: &[&str] = &["40001", "40P01"];
 /// The one error that does not say whether it was carried out.
 const UNKNOWN: &str = "40003";
 
-pub struct Plan {
+pub(super) struct Plan {
     pub port: u16,
     pub number: usize,
     pub first_key: Key,
@@ -25,16 +25,16 @@ pub struct Plan {
     pub rng: Rng,
 }
 
-pub fn part(key: Key) -> String {
+pub(super) fn part(key: Key) -> String {
     format!("p{}", key % PARTITIONS)
 }
 
-pub fn values(items: &str) -> Vec<Value> {
+pub(super) fn values(items: &str) -> Vec<Value> {
     items.split(',').map(|item| item.parse().expect("lists are of numbers")).collect()
 }
 
 /// Plays until the server is gone; tells of each transaction that was acknowledged.
-pub async fn play(mut plan: Plan, tell: UnboundedSender<()>) -> Vec<Transaction> {
+pub(super) async fn play(mut plan: Plan, tell: UnboundedSender<()>) -> Vec<Transaction> {
     let mut all = Vec::new();
     let Ok(client) = connect(plan.port).await else { return all };
     // Half of the clients write to one partition in each transaction, half to any.

@@ -7,7 +7,7 @@ const STARTS: usize = 20;
 
 /// How a transaction depends on the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Depends {
+pub(super) enum Depends {
     /// `ww`: its version comes next.
     Overwrote,
     /// `wr`: it read the other's version.
@@ -17,24 +17,24 @@ pub enum Depends {
 }
 
 #[derive(Debug)]
-pub struct Graph {
+pub(super) struct Graph {
     edges: Vec<HashSet<(usize, Depends)>>,
 }
 
 impl Graph {
-    pub fn new(nodes: usize) -> Self {
+    pub(super) fn new(nodes: usize) -> Self {
         Self { edges: vec![HashSet::new(); nodes] }
     }
 
     /// Nothing depends on itself.
-    pub fn add(&mut self, from: usize, depends: Depends, to: usize) {
+    pub(super) fn add(&mut self, from: usize, depends: Depends, to: usize) {
         if from != to {
             self.edges[from].insert((to, depends));
         }
     }
 
     /// The nodes of a short cycle of edges that are asked for, each with how it depends on the one before it.
-    pub fn cycle(&self, wanted: impl Fn(usize, Depends, usize) -> bool) -> Option<Vec<(usize, Depends)>> {
+    pub(super) fn cycle(&self, wanted: impl Fn(usize, Depends, usize) -> bool) -> Option<Vec<(usize, Depends)>> {
         let component = self.components(&wanted).into_iter().find(|component| component.len() > 1)?;
         let members: HashSet<usize> = component.iter().copied().collect();
         let inside = |from, depends, to| members.contains(&to) && wanted(from, depends, to);
@@ -42,7 +42,7 @@ impl Graph {
     }
 
     /// A cycle of one `rw`, from a reader that is asked for, and otherwise `ww` and `wr`.
-    pub fn cycle_of_one_before(&self, is_wanted: impl Fn(usize) -> bool) -> Option<Vec<(usize, Depends)>> {
+    pub(super) fn cycle_of_one_before(&self, is_wanted: impl Fn(usize) -> bool) -> Option<Vec<(usize, Depends)>> {
         for reader in (0..self.edges.len()).filter(|reader| is_wanted(*reader)) {
             for (writer, depends) in &self.edges[reader] {
                 if *depends == Depends::Before

@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 
-pub type Key = u32;
-pub type Value = u64;
+pub(super) type Key = u32;
+pub(super) type Value = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub(super) enum Level {
     ReadCommitted,
     RepeatableRead,
     Serializable,
 }
 
 impl Level {
-    pub const ALL: [Self; 3] = [Self::ReadCommitted, Self::RepeatableRead, Self::Serializable];
+    pub(super) const ALL: [Self; 3] = [Self::ReadCommitted, Self::RepeatableRead, Self::Serializable];
 
-    pub fn sql(self) -> &'static str {
+    pub(super) fn sql(self) -> &'static str {
         match self {
             Self::ReadCommitted => "READ COMMITTED",
             Self::RepeatableRead => "REPEATABLE READ",
@@ -25,14 +25,14 @@ impl Level {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub(super) enum Step {
     Append(Key, Value),
     Read(Key, Vec<Value>),
 }
 
 /// What became of a transaction, as its client knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub(super) enum End {
     Committed,
     /// Refused, given up, or cut off before its COMMIT was sent.
     Aborted,
@@ -41,7 +41,7 @@ pub enum End {
 }
 
 #[derive(Debug, Clone)]
-pub struct Transaction {
+pub(super) struct Transaction {
     pub level: Level,
     pub steps: Vec<Step>,
     pub end: End,
@@ -49,7 +49,7 @@ pub struct Transaction {
 
 /// All transactions, and the lists as they are when all is over.
 #[derive(Debug, Default)]
-pub struct History {
+pub(super) struct History {
     pub transactions: Vec<Transaction>,
     pub lists: HashMap<Key, Vec<Value>>,
 }

@@ -5,27 +5,27 @@ use std::fs;
 use crate::support::server::Server;
 
 /// Looks at a process as Linux counts its memory: what it has of its own, not what of files is mapped into it.
-pub struct Watch {
+pub(super) struct Watch {
     process: u32,
 }
 
 impl Watch {
-    pub fn new(server: &Server) -> Self {
+    pub(super) fn new(server: &Server) -> Self {
         Self { process: server.process_id() }
     }
 
     /// Forgets what there was at most until now.
-    pub fn begin(&self) {
+    pub(super) fn begin(&self) {
         fs::write(format!("/proc/{}/clear_refs", self.process), "5").expect("one may forget of one's own processes");
     }
 
     /// Bytes that it has now.
-    pub fn resident(&self) -> u64 {
+    pub(super) fn resident(&self) -> u64 {
         self.status("RssAnon:")
     }
 
     /// The most that it had since the beginning. Pages of files come and go little meanwhile.
-    pub fn peak(&self) -> u64 {
+    pub(super) fn peak(&self) -> u64 {
         let files = self.status("RssFile:") + self.status("RssShmem:");
         self.status("VmHWM:").saturating_sub(files).max(self.resident())
     }

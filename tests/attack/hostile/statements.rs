@@ -2,7 +2,7 @@
 
 use super::way::Way;
 
-pub struct Hostile {
+pub(super) struct Hostile {
     pub name: &'static str,
     pub way: Way,
     /// What it may end with besides an answer and the limits of the server.
@@ -27,7 +27,7 @@ use Way::{Deaf, Each, Halves, Line, Lines, Long, Parameter, Parameters, Prepare,
 
 const MILLION: usize = 1_000_000;
 
-pub const HOSTILE: &[Hostile] = &[
+pub(super) const HOSTILE: &[Hostile] = &[
     // Texts.
     may("50 MB of semicolons", Long("", ";", 50 * MILLION, "")),
     may("50 MB of blanks", Long("SELECT", " ", 50 * MILLION, "1")),

@@ -12,7 +12,7 @@ use tokio_postgres::{Client, Error};
 use crate::attack::connect;
 
 /// In texts `{i}` is the number of a repetition, and `{n}` the number of the client.
-pub enum Way {
+pub(super) enum Way {
     /// Statements, one after the other, until one of them fails.
     Say(&'static [&'static str]),
     /// One statement: a head, a part that is repeated, a tail.
@@ -40,7 +40,7 @@ const PIECE: usize = 1 << 20;
 
 impl Way {
     /// Says it; gives the SQLSTATE, 00000 for an answer, or what else happened.
-    pub async fn say(&self, port: u16, number: usize, timeout: Duration) -> String {
+    pub(super) async fn say(&self, port: u16, number: usize, timeout: Duration) -> String {
         let client = match connect(port).await {
             Ok(client) => client,
             Err(error) => return told(&error),

@@ -1,7 +1,7 @@
 //! Aggregates, and the functions of windows.
 
 /// Aggregates, by the type they make. `{key}` is a unique key of the rows, where their order matters.
-pub const AGGREGATES: &[(&str, &str)] = &[
+pub(crate) const AGGREGATES: &[(&str, &str)] = &[
     ("i8", "count(*)"),
     ("i8", "count({any})"),
     ("i8", "count(DISTINCT {any})"),
@@ -59,7 +59,7 @@ pub const AGGREGATES: &[(&str, &str)] = &[
 ];
 
 /// Window functions whose value does not hang on the order of equal rows, as long as {window} orders by a unique key.
-pub const WINDOWS: &[(&str, &str)] = &[
+pub(crate) const WINDOWS: &[(&str, &str)] = &[
     ("i8", "row_number() OVER ({window})"),
     ("i8", "rank() OVER ({ties})"),
     ("i8", "dense_rank() OVER ({ties})"),
@@ -85,7 +85,7 @@ pub const WINDOWS: &[(&str, &str)] = &[
     ("t", "string_agg({t}, ',') OVER ({window})"),
 ];
 
-pub const FRAMES: &[&str] = &[
+pub(crate) const FRAMES: &[&str] = &[
     "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
     "ROWS UNBOUNDED PRECEDING",
     "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",

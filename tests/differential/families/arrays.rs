@@ -1,6 +1,6 @@
 //! Arrays of integers and texts.
 
-pub const TEMPLATES: &[(&str, &str)] = &[
+pub(crate) const TEMPLATES: &[(&str, &str)] = &[
     ("ai", "ARRAY[{i4}, {i4}]"),
     ("at", "ARRAY[{t}, {t}, NULL]"),
     ("ai", "ARRAY[]::int[]"),

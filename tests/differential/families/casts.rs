@@ -89,7 +89,7 @@ const TEXTS: &[(&str, &[&str])] = &[
     ("text[]", &["{a,\"b,c\"}", "{ x y , null }", "{\"\"}", "{{a},{b}}"]),
 ];
 
-pub fn templates() -> Vec<Template> {
+pub(crate) fn templates() -> Vec<Template> {
     let mut templates = Vec::new();
     for to in ALL {
         for (i, from) in ALL.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! json and jsonb: what clients and migrations use every day.
 
-pub const TEMPLATES: &[(&str, &str)] = &[
+pub(crate) const TEMPLATES: &[(&str, &str)] = &[
     ("j", "({j} -> {jkey})"),
     ("jb", "({jb} -> {jkey})"),
     ("t", "({j} ->> {jkey})"),

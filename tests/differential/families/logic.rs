@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{Makes, Template};
 use crate::differential::types::{COMPARABLE, Ty};
 
-pub const TEMPLATES: &[(&str, &str)] = &[
+pub(crate) const TEMPLATES: &[(&str, &str)] = &[
     ("b", "({b} AND {b})"),
     ("b", "({b} OR {b})"),
     ("b", "(NOT {b})"),
@@ -70,7 +70,7 @@ pub const TEMPLATES: &[(&str, &str)] = &[
 ];
 
 /// Pairs of different types that PostgreSQL compares, or refuses to.
-pub fn comparisons() -> Vec<Template> {
+pub(crate) fn comparisons() -> Vec<Template> {
     let mut templates = Vec::new();
     let mixed = [
         ("i2", "i8"),

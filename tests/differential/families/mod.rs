@@ -4,16 +4,16 @@
 //! [`Ty::of_placeholder`]; `{any}`, `{num}` and `{ord}` are expressions of one type of a class, the same one throughout a
 //! template; any other name is a pool of literal texts (see [`pools`]).
 
-pub mod aggregates;
-pub mod arrays;
-pub mod casts;
-pub mod json;
-pub mod logic;
-pub mod numbers;
-pub mod pools;
-pub mod text;
-pub mod time;
-pub mod whole;
+pub(super) mod aggregates;
+pub(super) mod arrays;
+pub(super) mod casts;
+pub(super) mod json;
+pub(super) mod logic;
+pub(super) mod numbers;
+pub(super) mod pools;
+pub(super) mod text;
+pub(super) mod time;
+pub(super) mod whole;
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -22,7 +22,7 @@ use crate::differential::types::{self, Ty};
 
 /// What a template makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Makes {
+pub(super) enum Makes {
     Type(Ty),
     /// The type that its `{any}` stands for.
     Any,
@@ -34,7 +34,7 @@ pub enum Makes {
 
 impl Makes {
     /// The class a placeholder stands for, if it is one.
-    pub fn class(placeholder: &str) -> Option<&'static [Ty]> {
+    pub(super) fn class(placeholder: &str) -> Option<&'static [Ty]> {
         match placeholder {
             "any" => Some(types::COMPARABLE),
             "num" => Some(types::NUMBERS),
@@ -44,7 +44,7 @@ impl Makes {
     }
 
     /// Whether a template makes values of a type.
-    pub fn can_be(self, ty: Ty) -> bool {
+    pub(super) fn can_be(self, ty: Ty) -> bool {
         match self {
             Makes::Type(made) => made == ty,
             Makes::Any => types::COMPARABLE.contains(&ty),
@@ -56,20 +56,20 @@ impl Makes {
 
 /// One thing that can be computed.
 #[derive(Debug, Clone)]
-pub struct Template {
+pub(super) struct Template {
     pub makes: Makes,
     pub text: Cow<'static, str>,
 }
 
 /// A family: its name, and its templates.
 #[derive(Debug)]
-pub struct Family {
+pub(super) struct Family {
     pub name: &'static str,
     pub templates: Vec<Template>,
 }
 
 /// Every family of scalar expressions.
-pub static SCALARS: LazyLock<Vec<Family>> = LazyLock::new(|| {
+pub(super) static SCALARS: LazyLock<Vec<Family>> = LazyLock::new(|| {
     vec![
         Family { name: "numbers", templates: [fixed(numbers::TEMPLATES), numbers::arithmetic()].concat() },
         Family { name: "logic", templates: [fixed(logic::TEMPLATES), logic::comparisons()].concat() },
@@ -86,7 +86,7 @@ fn fixed(templates: &'static [(&'static str, &'static str)]) -> Vec<Template> {
 }
 
 /// The first column of a table of templates: the placeholder of what is made.
-pub fn made_by(placeholder: &str) -> Makes {
+pub(super) fn made_by(placeholder: &str) -> Makes {
     match placeholder {
         "any" => Makes::Any,
         "num" => Makes::Number,

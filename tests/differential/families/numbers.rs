@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{Makes, Template};
 use crate::differential::types::Ty;
 
-pub const TEMPLATES: &[(&str, &str)] = &[
+pub(crate) const TEMPLATES: &[(&str, &str)] = &[
     ("num", "abs({num})"),
     ("num", "(- {num})"),
     ("num", "(+ {num})"),
@@ -101,7 +101,7 @@ pub const TEMPLATES: &[(&str, &str)] = &[
 ];
 
 /// Every pair of number types under every operator that PostgreSQL has for it.
-pub fn arithmetic() -> Vec<Template> {
+pub(crate) fn arithmetic() -> Vec<Template> {
     let types = ["i2", "i4", "i8", "n", "f4", "f8"];
     let mut templates = Vec::new();
     for (i, left) in types.iter().enumerate() {

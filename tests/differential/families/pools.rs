@@ -1,6 +1,6 @@
 //! Literal texts for arguments that are constants in practice: formats, patterns, units, small counts.
 
-pub fn pool(name: &str) -> &'static [&'static str] {
+pub(crate) fn pool(name: &str) -> &'static [&'static str] {
     match name {
         "small" => &["0", "1", "2", "3", "5"],
         "scale" => &["0", "1", "2", "-1", "10"],

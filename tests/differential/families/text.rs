@@ -1,6 +1,6 @@
 //! Text: functions, concatenation, LIKE and regular expressions, bytea beside it.
 
-pub const TEMPLATES: &[(&str, &str)] = &[
+pub(crate) const TEMPLATES: &[(&str, &str)] = &[
     ("t", "({t} || {t})"),
     ("t", "({t} || {num})"),
     ("t", "({d} || {t})"),

@@ -1,6 +1,6 @@
 //! Dates, times, timestamps and intervals.
 
-pub const TEMPLATES: &[(&str, &str)] = &[
+pub(crate) const TEMPLATES: &[(&str, &str)] = &[
     ("d", "({d} + {days})"),
     ("d", "({d} - {days})"),
     ("d", "({days} + {d})"),

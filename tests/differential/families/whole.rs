@@ -1,7 +1,7 @@
 //! Whole queries as templates, where the shape is what is tested: sub-queries, WITH, names that do not resolve, sets of rows.
 
 /// Sub-queries, and queries that are wrong. `{ib}` is a condition over `items i`; everything else is about `facts f`.
-pub const SUBQUERIES: &[&str] = &[
+pub(crate) const SUBQUERIES: &[&str] = &[
     "SELECT f.id, (SELECT count(*) FROM items i WHERE i.fact = f.id) AS n FROM facts f ORDER BY f.id",
     "SELECT f.id, (SELECT max(i.amount) FROM items i WHERE i.fact = f.id AND {ib}) FROM facts f ORDER BY f.id",
     "SELECT f.id FROM facts f WHERE EXISTS (SELECT 1 FROM items i WHERE i.fact = f.id AND {b}) ORDER BY f.id",
@@ -66,7 +66,7 @@ pub const SUBQUERIES: &[&str] = &[
 ];
 
 /// Sets of rows from functions and VALUES.
-pub const SERIES: &[&str] = &[
+pub(crate) const SERIES: &[&str] = &[
     "SELECT * FROM generate_series(1, 5)",
     "SELECT g * 2 FROM generate_series({small}, 4) AS g",
     "SELECT g FROM generate_series(10, 1, -3) g",
@@ -97,7 +97,7 @@ pub const SERIES: &[&str] = &[
 ];
 
 /// Writes to the table `{w}` with the primary key `{key}`.
-pub const WRITES: &[&str] = &[
+pub(crate) const WRITES: &[&str] = &[
     "INSERT INTO {w} SELECT f.id, f.t, f.n, f.i2, f.d, f.b, left(f.vc, 5), f.f8 FROM facts f WHERE f.id BETWEEN 7 AND 9",
     "INSERT INTO {w} (k, t, b) VALUES (20, 'x', true), (21, 'y', false)",
     "INSERT INTO {w} (t, b) VALUES ('x', true)",

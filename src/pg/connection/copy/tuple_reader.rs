@@ -62,7 +62,7 @@ enum Expected {
 pub(super) type Read = (CopiedRows, usize);
 
 impl TupleReader {
-    pub fn new(table: Arc<str>, columns: Arc<[(String, SqlType)]>, reading: Reading) -> Self {
+    pub(super) fn new(table: Arc<str>, columns: Arc<[(String, SqlType)]>, reading: Reading) -> Self {
         let fields: Vec<_> = columns.iter().map(|(name, sql_type)| sql_type.field(name, true)).collect();
         Self {
             table,
@@ -79,7 +79,7 @@ impl TupleReader {
     }
 
     /// Takes a piece of input. [`TupleReader::full_batch`] is to be asked until it has no more.
-    pub fn feed(&mut self, data: &[u8]) {
+    pub(super) fn feed(&mut self, data: &[u8]) {
         self.buffer.extend_from_slice(data);
     }
 
@@ -87,7 +87,7 @@ impl TupleReader {
     ///
     /// # Errors
     /// What is wrong with the input, with the place in it.
-    pub fn full_batch(&mut self) -> SqlResult<Option<Read>> {
+    pub(super) fn full_batch(&mut self) -> SqlResult<Option<Read>> {
         while self.step().map_err(|error| self.placed(error))? {
             if self.next == Expected::Tuple && (self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES) {
                 return self.take().map(Some);
@@ -100,7 +100,7 @@ impl TupleReader {
     ///
     /// # Errors
     /// 22P04 when it is cut short.
-    pub fn last_batch(&mut self) -> SqlResult<Read> {
+    pub(super) fn last_batch(&mut self) -> SqlResult<Read> {
         let cut = match self.next {
             Expected::Signature => "COPY file signature not recognized",
             Expected::Flags => "invalid COPY file header (missing flags)",

@@ -33,7 +33,7 @@ pub(super) struct Tuples {
 impl TupleWriter {
     /// # Errors
     /// 0A000 for a column whose type has no binary form here.
-    pub fn new(columns: Arc<[ResultColumn]>) -> SqlResult<Self> {
+    pub(super) fn new(columns: Arc<[ResultColumn]>) -> SqlResult<Self> {
         // References come as OIDs, which they are not laid out as.
         for column in columns.iter().filter(|column| !column.sql_type.is_of_references()) {
             let none: ArrayRef = arrow::array::new_empty_array(&column.sql_type.arrow());
@@ -50,7 +50,7 @@ impl TupleWriter {
     ///
     /// # Errors
     /// XX000 for values that are not of their column's type.
-    pub fn begin(&self, batch: &RecordBatch) -> SqlResult<Tuples> {
+    pub(super) fn begin(&self, batch: &RecordBatch) -> SqlResult<Tuples> {
         let arrays = batch.columns().iter().zip(self.columns.iter());
         let arrays = arrays.map(|(array, column)| binary::normalised(array, &column.sql_type));
         Ok(Tuples { arrays: arrays.collect::<SqlResult<_>>()?, rows: batch.num_rows(), next: 0 })
@@ -60,7 +60,7 @@ impl TupleWriter {
     ///
     /// # Errors
     /// As [`TupleWriter::begin`].
-    pub fn chunk(&mut self, tuples: &mut Tuples) -> SqlResult<Option<CopyChunk>> {
+    pub(super) fn chunk(&mut self, tuples: &mut Tuples) -> SqlResult<Option<CopyChunk>> {
         let cells = tuples.arrays.iter().zip(self.columns.iter());
         let cells = cells.map(|(array, column)| BinaryColumn::new(array, &column.sql_type));
         let cells: Vec<BinaryColumn<'_>> = cells.collect::<SqlResult<_>>()?;
@@ -79,7 +79,7 @@ impl TupleWriter {
     }
 
     /// What ends the data, behind the header if there was no tuple.
-    pub fn end(mut self) -> Bytes {
+    pub(super) fn end(mut self) -> Bytes {
         self.ahead.put_i16(END);
         self.ahead.freeze()
     }

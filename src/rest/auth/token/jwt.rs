@@ -13,7 +13,7 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
-    pub fn of(name: &str) -> Option<Self> {
+    pub(super) fn of(name: &str) -> Option<Self> {
         match name {
             "RS256" => Some(Algorithm::Rs256),
             "ES256" => Some(Algorithm::Es256),
@@ -53,7 +53,7 @@ pub(super) struct Claims {
 
 impl<'a> Jwt<'a> {
     /// `None` for what is no token, or one that is signed in another way.
-    pub fn parse(text: &'a str) -> Option<Self> {
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (signed, signature) = text.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
         let decoded = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
@@ -71,7 +71,7 @@ impl<'a> Jwt<'a> {
     }
 
     /// What it says; it must say when it ends.
-    pub fn claims(&self) -> Option<Claims> {
+    pub(super) fn claims(&self) -> Option<Claims> {
         let claims: Map<String, Value> = serde_json::from_slice(&self.claims).ok()?;
         Some(Claims {
             issuer: claims.get("iss")?.as_str()?.to_owned(),

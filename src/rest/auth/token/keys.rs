@@ -72,17 +72,17 @@ enum Form {
 }
 
 impl Keys {
-    pub fn new(source: Arc<dyn KeySource>) -> Self {
+    pub(super) fn new(source: Arc<dyn KeySource>) -> Self {
         Self { source, kept: RwLock::default(), asking: Mutex::default() }
     }
 
     /// Whether one of the keys has signed the token.
-    pub async fn have_signed(&self, jwt: &Jwt<'_>) -> bool {
+    pub(super) async fn have_signed(&self, jwt: &Jwt<'_>) -> bool {
         self.keys_for(jwt).await.iter().any(|key| key.fits(jwt) && key.has_signed(jwt))
     }
 
     /// Asks for the keys now.
-    pub async fn look(&self) {
+    pub(super) async fn look(&self) {
         let _asking = self.asking.lock().await;
         self.renew().await;
     }

@@ -59,19 +59,19 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    pub fn new(config: TokenConfig) -> Self {
+    pub(crate) fn new(config: TokenConfig) -> Self {
         let TokenConfig { issuer, audience, keys } = config;
         Self { issuer, audience, keys: Keys::new(keys) }
     }
 
     /// Looks at the keys, so that who starts the server learns at once when there are none.
-    pub async fn prepare(&self) {
+    pub(crate) async fn prepare(&self) {
         self.keys.look().await;
     }
 
     /// # Errors
     /// When the token does not hold, not here or not now, or is for somebody who may nothing.
-    pub async fn check(&self, token: &str, circumstances: &Circumstances<'_>) -> RestResult<Access> {
+    pub(crate) async fn check(&self, token: &str, circumstances: &Circumstances<'_>) -> RestResult<Access> {
         if !circumstances.is_encrypted && !circumstances.peer.ip().to_canonical().is_loopback() {
             return Err(Refusal::NotThisProtocol);
         }

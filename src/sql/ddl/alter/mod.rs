@@ -107,7 +107,7 @@ pub(crate) fn drops_with_cascade(operation: &AlterTableOperation) -> bool {
 
 impl Alteration<'_> {
     /// The columns that get another type.
-    pub fn retyped(&self) -> Vec<&str> {
+    pub(crate) fn retyped(&self) -> Vec<&str> {
         let is_retyped = |old: &&DeclaredColumn| {
             self.after.columns.iter().any(|new| new.name == old.name && new.sql_type != old.sql_type)
         };
@@ -115,7 +115,7 @@ impl Alteration<'_> {
     }
 
     /// How rows are to be written anew, if they are: from one relation to the other.
-    pub fn rewrite(&self, before: &Relation, after: &Relation) -> Option<Rewrite> {
+    pub(crate) fn rewrite(&self, before: &Relation, after: &Relation) -> Option<Rewrite> {
         if !self.must_rewrite {
             return None;
         }

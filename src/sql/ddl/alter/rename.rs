@@ -52,7 +52,11 @@ impl Renaming {
     ///
     /// # Errors
     /// 42703 or 42704 when there is nothing to rename, 42701 or 42710 when the new name is taken.
-    pub fn apply(&self, catalog: &CatalogView, before: &Declaration) -> SqlResult<(Declaration, Vec<Declaration>)> {
+    pub(crate) fn apply(
+        &self,
+        catalog: &CatalogView,
+        before: &Declaration,
+    ) -> SqlResult<(Declaration, Vec<Declaration>)> {
         let mut after = before.clone();
         let others: Vec<Declaration> = match self {
             Renaming::Table { to } => {

@@ -40,7 +40,7 @@ pub(super) enum Action {
 
 impl Action {
     /// How it locks the rows of the target that it takes, if it takes such.
-    pub fn locks(&self) -> Option<RowStrength> {
+    pub(super) fn locks(&self) -> Option<RowStrength> {
         match self {
             Action::Nothing | Action::Insert { .. } => None,
             Action::Update(rows) if !rows.assigns_key() => Some(RowStrength::NoKeyUpdate),
@@ -58,16 +58,16 @@ pub(super) struct Read {
 
 impl Clause {
     /// Whether it takes rows of the target.
-    pub fn is_matched(&self) -> bool {
+    pub(super) fn is_matched(&self) -> bool {
         self.matched
     }
 
-    pub fn needs_whole_rows(&self) -> bool {
+    pub(super) fn needs_whole_rows(&self) -> bool {
         matches!(&self.action, Action::Update(rows) if rows.need_whole_rows())
     }
 
     /// The columns that take its values; those of all clauses begin at `first`.
-    pub fn receivers(&self, first: usize) -> Vec<Receiver> {
+    pub(super) fn receivers(&self, first: usize) -> Vec<Receiver> {
         match &self.action {
             Action::Nothing | Action::Delete => Vec::new(),
             Action::Update(rows) => rows.set.receivers(first + self.first),
@@ -75,7 +75,7 @@ impl Clause {
         }
     }
 
-    pub fn assigns_key(&self) -> bool {
+    pub(super) fn assigns_key(&self) -> bool {
         matches!(&self.action, Action::Update(rows) if rows.assigns_key())
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct PreparedMerge {
 impl PreparedMerge {
     /// # Errors
     /// The errors of planning the statement; 42601 for clauses PostgreSQL 15 does not have.
-    pub async fn prepare(planner: &Planner<'_>, merge: &ast::Merge, declared: &[SqlType]) -> SqlResult<Self> {
+    pub(crate) async fn prepare(planner: &Planner<'_>, merge: &ast::Merge, declared: &[SqlType]) -> SqlResult<Self> {
         clauses::check(merge)?;
         let (name, alias) = target_table(&merge.table)?;
         let relation = find_changed(planner, name, "merge into").await?;
@@ -89,24 +89,24 @@ impl PreparedMerge {
         Ok(Self { relation, input, recheck, clauses, target, parameters: declared })
     }
 
-    pub fn parameters(&self) -> &[SqlType] {
+    pub(crate) fn parameters(&self) -> &[SqlType] {
         &self.parameters
     }
 
-    pub fn relation(&self) -> &Arc<Relation> {
+    pub(crate) fn relation(&self) -> &Arc<Relation> {
         &self.relation
     }
 
-    pub fn input(&self) -> &PlannedQuery {
+    pub(crate) fn input(&self) -> &PlannedQuery {
         &self.input
     }
 
     /// Whether it may change the keys of rows.
-    pub fn assigns_key(&self) -> bool {
+    pub(crate) fn assigns_key(&self) -> bool {
         self.clauses.iter().any(Clause::assigns_key)
     }
 
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],

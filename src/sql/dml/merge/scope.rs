@@ -20,7 +20,7 @@ pub(super) struct SourceScope {
 impl SourceScope {
     /// # Errors
     /// 42712 when source and target have one name, 42P01 for a source that there is not or that names the target.
-    pub async fn read(planner: &Planner<'_>, target: &Ident, source: &TableFactor) -> SqlResult<Self> {
+    pub(super) async fn read(planner: &Planner<'_>, target: &Ident, source: &TableFactor) -> SqlResult<Self> {
         let from = TableWithJoins { relation: source.clone(), joins: Vec::new() };
         let target = fold(target);
         let alone = select(vec![one()], vec![from.clone()], None);
@@ -33,7 +33,7 @@ impl SourceScope {
         Ok(Self { from, sources, target })
     }
 
-    pub fn sources(&self) -> &[Source] {
+    pub(super) fn sources(&self) -> &[Source] {
         &self.sources
     }
 
@@ -41,7 +41,7 @@ impl SourceScope {
     ///
     /// # Errors
     /// 42P01 and 42703 when it names the target or one of its columns.
-    pub async fn expression(&self, planner: &Planner<'_>, expr: &Expr) -> SqlResult<Expr> {
+    pub(super) async fn expression(&self, planner: &Planner<'_>, expr: &Expr) -> SqlResult<Expr> {
         let alone = select(vec![labelled(expr.clone(), 0)], vec![self.from.clone()], None);
         planner.sources(&alone, &self.target).await?;
         let mut expr = expr.clone();

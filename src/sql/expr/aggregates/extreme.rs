@@ -20,7 +20,7 @@ pub(in crate::expr) struct Extreme {
 }
 
 impl Extreme {
-    pub fn new(is_greatest: bool) -> Self {
+    pub(crate) fn new(is_greatest: bool) -> Self {
         Self { is_greatest, signature: Signature::any(2, Volatility::Immutable) }
     }
 

@@ -21,7 +21,7 @@ pub(in crate::expr) struct FloatExtreme {
 }
 
 impl FloatExtreme {
-    pub fn new(is_greatest: bool) -> Self {
+    pub(crate) fn new(is_greatest: bool) -> Self {
         let floats = vec![DataType::Float32, DataType::Float64];
         Self { is_greatest, signature: Signature::uniform(1, floats, Volatility::Immutable) }
     }

@@ -55,7 +55,7 @@ pub(in crate::expr) struct Listed {
 }
 
 impl Listed {
-    pub fn new(gives: Gives, sorts: Vec<SortOptions>, is_distinct: bool) -> Self {
+    pub(crate) fn new(gives: Gives, sorts: Vec<SortOptions>, is_distinct: bool) -> Self {
         let signature = Signature::variadic_any(Volatility::Immutable);
         Self { gives, sorts, is_distinct, signature }
     }

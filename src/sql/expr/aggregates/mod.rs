@@ -213,7 +213,7 @@ impl Aggregate {
         Self { name, signature: Signature::new(anything, Volatility::Immutable) }
     }
 
-    pub fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &'static str {
         self.name
     }
 }

@@ -49,7 +49,7 @@ pub(in crate::expr) struct Variance {
 }
 
 impl Variance {
-    pub fn new(name: &'static str, deviation: Deviation, values: Shape) -> Self {
+    pub(crate) fn new(name: &'static str, deviation: Deviation, values: Shape) -> Self {
         // The squares of a million values of so many digits have room.
         let most = VALUE_SCALE.max(VALUE_DIGITS.saturating_sub(values.whole));
         let signature = Signature::any(1, Volatility::Immutable);

@@ -6,14 +6,14 @@ use tablegate_types::error::SqlResult;
 
 use super::{Kernel, Operands};
 
-pub static BIT_AND: Kernel = Kernel { name: "int_and", evaluate: |o, t| combine(o, t, |a, b| a & b) };
-pub static BIT_OR: Kernel = Kernel { name: "int_or", evaluate: |o, t| combine(o, t, |a, b| a | b) };
-pub static BIT_XOR: Kernel = Kernel { name: "int_xor", evaluate: |o, t| combine(o, t, |a, b| a ^ b) };
-pub static BIT_NOT: Kernel = Kernel { name: "int_not", evaluate: invert };
+pub(crate) static BIT_AND: Kernel = Kernel { name: "int_and", evaluate: |o, t| combine(o, t, |a, b| a & b) };
+pub(crate) static BIT_OR: Kernel = Kernel { name: "int_or", evaluate: |o, t| combine(o, t, |a, b| a | b) };
+pub(crate) static BIT_XOR: Kernel = Kernel { name: "int_xor", evaluate: |o, t| combine(o, t, |a, b| a ^ b) };
+pub(crate) static BIT_NOT: Kernel = Kernel { name: "int_not", evaluate: invert };
 /// The right operand is an integer, whatever the left one is.
-pub static SHIFT_LEFT: Kernel =
+pub(crate) static SHIFT_LEFT: Kernel =
     Kernel { name: "int_shift_left", evaluate: |o, t| shift(o, t, i32::wrapping_shl, i64::wrapping_shl) };
-pub static SHIFT_RIGHT: Kernel =
+pub(crate) static SHIFT_RIGHT: Kernel =
     Kernel { name: "int_shift_right", evaluate: |o, t| shift(o, t, i32::wrapping_shr, i64::wrapping_shr) };
 
 /// The result of 64 bits, cut to the width of the operands: no bit of one depends on a higher one.

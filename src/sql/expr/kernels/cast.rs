@@ -16,7 +16,7 @@ use super::record::rows;
 use crate::expr::typed::ValueType;
 
 /// A time type with what its limits keep, which are those of the result's type.
-pub static LIMIT: Kernel = Kernel {
+pub(crate) static LIMIT: Kernel = Kernel {
     name: "limit",
     evaluate: |operands, _| {
         let values = operands.get(0)?.array;
@@ -27,7 +27,7 @@ pub static LIMIT: Kernel = Kernel {
     },
 };
 /// What an explicit cast does.
-pub static CAST: Kernel = Kernel {
+pub(crate) static CAST: Kernel = Kernel {
     name: "cast",
     evaluate: |operands, _| {
         let operand = operands.get(0)?;
@@ -38,7 +38,7 @@ pub static CAST: Kernel = Kernel {
     },
 };
 /// The same values under another name.
-pub static RELABEL: Kernel = Kernel { name: "relabel", evaluate: |operands, _| Ok(operands.get(0)?.array) };
+pub(crate) static RELABEL: Kernel = Kernel { name: "relabel", evaluate: |operands, _| Ok(operands.get(0)?.array) };
 
 /// Whether the value of a text depends on the time, as that of `now` does.
 pub(in crate::expr) fn is_time(sql_type: &SqlType) -> bool {

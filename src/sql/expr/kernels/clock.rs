@@ -12,19 +12,19 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Kernel, Operands};
 
-pub static DATE_ADD_DAYS: Kernel = Kernel {
+pub(crate) static DATE_ADD_DAYS: Kernel = Kernel {
     name: "date_add_days",
     evaluate: |o, _| o.zip::<Date32Type, Int32Type, Date32Type>(|date, days| valid_date(date.checked_add(days))),
 };
-pub static DATE_SUBTRACT_DAYS: Kernel = Kernel {
+pub(crate) static DATE_SUBTRACT_DAYS: Kernel = Kernel {
     name: "date_subtract_days",
     evaluate: |o, _| o.zip::<Date32Type, Int32Type, Date32Type>(|date, days| valid_date(date.checked_sub(days))),
 };
-pub static DATE_SUBTRACT: Kernel = Kernel {
+pub(crate) static DATE_SUBTRACT: Kernel = Kernel {
     name: "date_subtract",
     evaluate: |o, _| o.zip_all::<Date32Type, Date32Type, Int32Type>(i32::wrapping_sub),
 };
-pub static DATE_ADD_TIME: Kernel = Kernel {
+pub(crate) static DATE_ADD_TIME: Kernel = Kernel {
     name: "date_add_time",
     evaluate: |o, _| {
         o.zip::<Date32Type, Time64MicrosecondType, TimestampMicrosecondType>(|date, time| {
@@ -32,13 +32,13 @@ pub static DATE_ADD_TIME: Kernel = Kernel {
         })
     },
 };
-pub static DATE_ADD_INTERVAL: Kernel = Kernel {
+pub(crate) static DATE_ADD_INTERVAL: Kernel = Kernel {
     name: "date_add_interval",
     evaluate: |o, _| {
         o.zip::<Date32Type, IntervalMonthDayNanoType, TimestampMicrosecondType>(|date, by| shifted(midnight(date)?, by))
     },
 };
-pub static DATE_SUBTRACT_INTERVAL: Kernel = Kernel {
+pub(crate) static DATE_SUBTRACT_INTERVAL: Kernel = Kernel {
     name: "date_subtract_interval",
     evaluate: |o, _| {
         o.zip::<Date32Type, IntervalMonthDayNanoType, TimestampMicrosecondType>(|date, by| {
@@ -46,14 +46,14 @@ pub static DATE_SUBTRACT_INTERVAL: Kernel = Kernel {
         })
     },
 };
-pub static TIMESTAMP_ADD_INTERVAL: Kernel =
+pub(crate) static TIMESTAMP_ADD_INTERVAL: Kernel =
     Kernel { name: "timestamp_add_interval", evaluate: |o, t| timestamps(o, t, shifted) };
-pub static TIMESTAMP_SUBTRACT_INTERVAL: Kernel = Kernel {
+pub(crate) static TIMESTAMP_SUBTRACT_INTERVAL: Kernel = Kernel {
     name: "timestamp_subtract_interval",
     evaluate: |o, t| timestamps(o, t, |timestamp, by| shifted(timestamp, negated(by)?)),
 };
 /// Days and the rest of a day.
-pub static TIMESTAMP_SUBTRACT: Kernel = Kernel {
+pub(crate) static TIMESTAMP_SUBTRACT: Kernel = Kernel {
     name: "timestamp_subtract",
     evaluate: |o, _| {
         o.zip::<TimestampMicrosecondType, TimestampMicrosecondType, IntervalMonthDayNanoType>(|left, right| {
@@ -63,7 +63,7 @@ pub static TIMESTAMP_SUBTRACT: Kernel = Kernel {
         })
     },
 };
-pub static TIME_SUBTRACT: Kernel = Kernel {
+pub(crate) static TIME_SUBTRACT: Kernel = Kernel {
     name: "time_subtract",
     evaluate: |o, _| {
         o.zip_all::<Time64MicrosecondType, Time64MicrosecondType, IntervalMonthDayNanoType>(|left, right| {
@@ -71,7 +71,7 @@ pub static TIME_SUBTRACT: Kernel = Kernel {
         })
     },
 };
-pub static TIME_ADD_INTERVAL: Kernel = Kernel {
+pub(crate) static TIME_ADD_INTERVAL: Kernel = Kernel {
     name: "time_add_interval",
     evaluate: |o, _| {
         o.zip_all::<Time64MicrosecondType, IntervalMonthDayNanoType, Time64MicrosecondType>(|time, by| {
@@ -79,7 +79,7 @@ pub static TIME_ADD_INTERVAL: Kernel = Kernel {
         })
     },
 };
-pub static TIME_SUBTRACT_INTERVAL: Kernel = Kernel {
+pub(crate) static TIME_SUBTRACT_INTERVAL: Kernel = Kernel {
     name: "time_subtract_interval",
     evaluate: |o, _| {
         o.zip_all::<Time64MicrosecondType, IntervalMonthDayNanoType, Time64MicrosecondType>(|time, by| {

@@ -18,16 +18,16 @@ use crate::expr::typed::digits_of;
 
 type Arithmetic = fn(&dyn Datum, &dyn Datum) -> Result<ArrayRef, ArrowError>;
 
-pub static DECIMAL_ADD: Kernel = Kernel { name: "numeric_add", evaluate: |o, t| arithmetic(numeric::add, o, t) };
-pub static DECIMAL_SUBTRACT: Kernel =
+pub(crate) static DECIMAL_ADD: Kernel = Kernel { name: "numeric_add", evaluate: |o, t| arithmetic(numeric::add, o, t) };
+pub(crate) static DECIMAL_SUBTRACT: Kernel =
     Kernel { name: "numeric_subtract", evaluate: |o, t| arithmetic(numeric::sub, o, t) };
-pub static DECIMAL_MULTIPLY: Kernel = Kernel { name: "numeric_multiply", evaluate: multiply };
+pub(crate) static DECIMAL_MULTIPLY: Kernel = Kernel { name: "numeric_multiply", evaluate: multiply };
 /// Has the sign of the dividend.
-pub static DECIMAL_REMAINDER: Kernel =
+pub(crate) static DECIMAL_REMAINDER: Kernel =
     Kernel { name: "numeric_remainder", evaluate: |o, t| arithmetic(numeric::rem, o, t) };
-pub static DECIMAL_NEGATE: Kernel =
+pub(crate) static DECIMAL_NEGATE: Kernel =
     Kernel { name: "numeric_negate", evaluate: |o, t| relabelled(&numeric::neg(&*o.get(0)?.array)?, t) };
-pub static DECIMAL_ABSOLUTE: Kernel = Kernel { name: "numeric_absolute", evaluate: absolute };
+pub(crate) static DECIMAL_ABSOLUTE: Kernel = Kernel { name: "numeric_absolute", evaluate: absolute };
 
 /// Sums, differences and remainders: their scale is the greater one of the operands.
 fn arithmetic(compute: Arithmetic, operands: &Operands<'_>, result: &DataType) -> SqlResult<ArrayRef> {

@@ -14,7 +14,7 @@ use super::operands::pairs;
 use super::{Kernel, Operands};
 use crate::expr::typed::digits_of;
 
-pub static DECIMAL_DIVIDE: Kernel = Kernel { name: "numeric_divide", evaluate: divide };
+pub(crate) static DECIMAL_DIVIDE: Kernel = Kernel { name: "numeric_divide", evaluate: divide };
 
 /// Decimal digits in a group.
 const GROUP: i32 = 4;
@@ -45,7 +45,7 @@ pub(in crate::expr) struct Number {
 
 impl Number {
     /// `shown` is how many digits behind the point are shown always; `None` for as many as are needed.
-    pub fn new(value: i256, scale: i8, shown: Option<i8>) -> Self {
+    pub(crate) fn new(value: i256, scale: i8, shown: Option<i8>) -> Self {
         let (digits, scale) = stripped(value, scale);
         Self { digits, scale: scale.into(), shown: shown.unwrap_or(scale).into() }
     }
@@ -78,7 +78,7 @@ impl Number {
     ///
     /// # Errors
     /// 22012 for a divisor of zero, 22003 for a quotient of more digits than there are.
-    pub fn divided_by(self, divisor: Self, scale: i32) -> SqlResult<i256> {
+    pub(crate) fn divided_by(self, divisor: Self, scale: i32) -> SqlResult<i256> {
         let (quotient, rounded_to) = self.quotient(divisor, scale)?;
         rescaled(quotient, scale - rounded_to)
     }
@@ -87,7 +87,7 @@ impl Number {
     ///
     /// # Errors
     /// As [`Number::divided_by`].
-    pub fn root_of_quotient(self, divisor: Self, scale: i32) -> SqlResult<i256> {
+    pub(crate) fn root_of_quotient(self, divisor: Self, scale: i32) -> SqlResult<i256> {
         let (quotient, rounded_to) = self.quotient(divisor, scale)?;
         // The root of a number with twice as many digits behind the point has as many as are wanted.
         rescaled(rounded_root(quotient, rounded_to)?, scale - rounded_to)

@@ -8,17 +8,20 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Kernel, Operands};
 
-pub static FLOAT_ADD: Kernel = Kernel { name: "float_add", evaluate: |o, t| arithmetic(o, t, &ADD) };
-pub static FLOAT_SUBTRACT: Kernel = Kernel { name: "float_subtract", evaluate: |o, t| arithmetic(o, t, &SUBTRACT) };
-pub static FLOAT_MULTIPLY: Kernel = Kernel { name: "float_multiply", evaluate: |o, t| arithmetic(o, t, &MULTIPLY) };
-pub static FLOAT_DIVIDE: Kernel = Kernel { name: "float_divide", evaluate: |o, t| arithmetic(o, t, &DIVIDE) };
-pub static FLOAT_NEGATE: Kernel = Kernel { name: "float_negate", evaluate: |o, t| each(o, t, |v| -v, |v| -v) };
-pub static FLOAT_ABSOLUTE: Kernel = Kernel { name: "float_absolute", evaluate: |o, t| each(o, t, f32::abs, f64::abs) };
-pub static POWER: Kernel =
+pub(crate) static FLOAT_ADD: Kernel = Kernel { name: "float_add", evaluate: |o, t| arithmetic(o, t, &ADD) };
+pub(crate) static FLOAT_SUBTRACT: Kernel =
+    Kernel { name: "float_subtract", evaluate: |o, t| arithmetic(o, t, &SUBTRACT) };
+pub(crate) static FLOAT_MULTIPLY: Kernel =
+    Kernel { name: "float_multiply", evaluate: |o, t| arithmetic(o, t, &MULTIPLY) };
+pub(crate) static FLOAT_DIVIDE: Kernel = Kernel { name: "float_divide", evaluate: |o, t| arithmetic(o, t, &DIVIDE) };
+pub(crate) static FLOAT_NEGATE: Kernel = Kernel { name: "float_negate", evaluate: |o, t| each(o, t, |v| -v, |v| -v) };
+pub(crate) static FLOAT_ABSOLUTE: Kernel =
+    Kernel { name: "float_absolute", evaluate: |o, t| each(o, t, f32::abs, f64::abs) };
+pub(crate) static POWER: Kernel =
     Kernel { name: "float_power", evaluate: |o, _| o.zip::<Float64Type, Float64Type, Float64Type>(power) };
-pub static SQUARE_ROOT: Kernel =
+pub(crate) static SQUARE_ROOT: Kernel =
     Kernel { name: "float_square_root", evaluate: |o, _| o.map::<Float64Type, Float64Type>(square_root) };
-pub static CUBE_ROOT: Kernel =
+pub(crate) static CUBE_ROOT: Kernel =
     Kernel { name: "float_cube_root", evaluate: |o, _| o.map::<Float64Type, Float64Type>(|value| Ok(value.cbrt())) };
 
 /// One of the four operations, and which of its extreme results are not for want of range.

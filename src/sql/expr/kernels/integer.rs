@@ -10,17 +10,20 @@ use super::{Kernel, Operands};
 
 type Arithmetic = fn(&dyn Datum, &dyn Datum) -> Result<ArrayRef, ArrowError>;
 
-pub static INTEGER_ADD: Kernel = Kernel { name: "int_add", evaluate: |o, t| arithmetic(numeric::add, o, t) };
-pub static INTEGER_SUBTRACT: Kernel = Kernel { name: "int_subtract", evaluate: |o, t| arithmetic(numeric::sub, o, t) };
-pub static INTEGER_MULTIPLY: Kernel = Kernel { name: "int_multiply", evaluate: |o, t| arithmetic(numeric::mul, o, t) };
+pub(crate) static INTEGER_ADD: Kernel = Kernel { name: "int_add", evaluate: |o, t| arithmetic(numeric::add, o, t) };
+pub(crate) static INTEGER_SUBTRACT: Kernel =
+    Kernel { name: "int_subtract", evaluate: |o, t| arithmetic(numeric::sub, o, t) };
+pub(crate) static INTEGER_MULTIPLY: Kernel =
+    Kernel { name: "int_multiply", evaluate: |o, t| arithmetic(numeric::mul, o, t) };
 /// Rounds towards zero.
-pub static INTEGER_DIVIDE: Kernel = Kernel { name: "int_divide", evaluate: |o, t| arithmetic(numeric::div, o, t) };
+pub(crate) static INTEGER_DIVIDE: Kernel =
+    Kernel { name: "int_divide", evaluate: |o, t| arithmetic(numeric::div, o, t) };
 /// Has the sign of the dividend.
-pub static INTEGER_REMAINDER: Kernel =
+pub(crate) static INTEGER_REMAINDER: Kernel =
     Kernel { name: "int_remainder", evaluate: |o, t| arithmetic(numeric::rem, o, t) };
-pub static INTEGER_NEGATE: Kernel =
+pub(crate) static INTEGER_NEGATE: Kernel =
     Kernel { name: "int_negate", evaluate: |o, t| numeric::neg(&*o.get(0)?.array).map_err(|error| refused(error, t)) };
-pub static INTEGER_ABSOLUTE: Kernel = Kernel { name: "int_absolute", evaluate: absolute };
+pub(crate) static INTEGER_ABSOLUTE: Kernel = Kernel { name: "int_absolute", evaluate: absolute };
 
 /// Operands and result are of one type.
 fn arithmetic(compute: Arithmetic, operands: &Operands<'_>, result: &DataType) -> SqlResult<ArrayRef> {

@@ -8,7 +8,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::Kernel;
 
-pub static INTERVAL_ADD: Kernel = Kernel {
+pub(crate) static INTERVAL_ADD: Kernel = Kernel {
     name: "interval_add",
     evaluate: |o, _| {
         o.zip::<IntervalMonthDayNanoType, IntervalMonthDayNanoType, IntervalMonthDayNanoType>(|left, right| {
@@ -16,7 +16,7 @@ pub static INTERVAL_ADD: Kernel = Kernel {
         })
     },
 };
-pub static INTERVAL_SUBTRACT: Kernel = Kernel {
+pub(crate) static INTERVAL_SUBTRACT: Kernel = Kernel {
     name: "interval_subtract",
     evaluate: |o, _| {
         o.zip::<IntervalMonthDayNanoType, IntervalMonthDayNanoType, IntervalMonthDayNanoType>(|left, right| {
@@ -24,7 +24,7 @@ pub static INTERVAL_SUBTRACT: Kernel = Kernel {
         })
     },
 };
-pub static INTERVAL_NEGATE: Kernel = Kernel {
+pub(crate) static INTERVAL_NEGATE: Kernel = Kernel {
     name: "interval_negate",
     evaluate: |o, _| {
         o.map::<IntervalMonthDayNanoType, IntervalMonthDayNanoType>(|interval| {
@@ -32,7 +32,7 @@ pub static INTERVAL_NEGATE: Kernel = Kernel {
         })
     },
 };
-pub static INTERVAL_MULTIPLY: Kernel = Kernel {
+pub(crate) static INTERVAL_MULTIPLY: Kernel = Kernel {
     name: "interval_multiply",
     evaluate: |o, _| {
         o.zip::<IntervalMonthDayNanoType, Float64Type, IntervalMonthDayNanoType>(|interval, factor| {
@@ -40,7 +40,7 @@ pub static INTERVAL_MULTIPLY: Kernel = Kernel {
         })
     },
 };
-pub static INTERVAL_DIVIDE: Kernel = Kernel {
+pub(crate) static INTERVAL_DIVIDE: Kernel = Kernel {
     name: "interval_divide",
     evaluate: |o, _| {
         o.zip::<IntervalMonthDayNanoType, Float64Type, IntervalMonthDayNanoType>(|interval, divisor| {
@@ -52,10 +52,10 @@ pub static INTERVAL_DIVIDE: Kernel = Kernel {
     },
 };
 /// Microseconds, with 30 days to a month: intervals are compared by it.
-pub static INTERVAL_SPAN: Kernel = Kernel { name: "interval_span", evaluate: |o, _| spans(&o.get(0)?.array) };
+pub(crate) static INTERVAL_SPAN: Kernel = Kernel { name: "interval_span", evaluate: |o, _| spans(&o.get(0)?.array) };
 
 /// Digits of the longest interval in microseconds.
-pub const SPAN_DIGITS: (u8, i8) = (38, 0);
+pub(crate) const SPAN_DIGITS: (u8, i8) = (38, 0);
 const DAYS_PER_MONTH: i128 = 30;
 const MICROS_PER_DAY: i128 = 86_400_000_000;
 const NANOS_PER_MICRO: i64 = 1_000;

@@ -90,14 +90,19 @@ pub(super) struct Computation {
 
 impl Computation {
     /// The computation on the given operands, which have the types that the kernel takes.
-    pub fn call(kernel: &'static Kernel, symbol: Option<&'static str>, result: ValueType, operands: Vec<Expr>) -> Expr {
+    pub(super) fn call(
+        kernel: &'static Kernel,
+        symbol: Option<&'static str>,
+        result: ValueType,
+        operands: Vec<Expr>,
+    ) -> Expr {
         let volatility = if asks_zone(kernel, &result.sql_type) { Volatility::Stable } else { Volatility::Immutable };
         let signature = Signature::any(operands.len(), volatility);
         Self { kernel, symbol, result, is_declared: false, signature }.on(operands)
     }
 
     /// CAST of a text, whose value may depend on the time.
-    pub fn reading(result: ValueType, text: Expr) -> Expr {
+    pub(super) fn reading(result: ValueType, text: Expr) -> Expr {
         let is_time = cast::is_time(&result.sql_type);
         let volatility = if is_time { Volatility::Stable } else { Volatility::Immutable };
         let signature = Signature::any(1, volatility);
@@ -105,7 +110,7 @@ impl Computation {
     }
 
     /// CAST of a value that is no text, which may depend on the session's time zone or on how it writes values.
-    pub fn cast(from: &SqlType, result: ValueType, operand: Expr) -> Expr {
+    pub(super) fn cast(from: &SqlType, result: ValueType, operand: Expr) -> Expr {
         let is_immutable = is_immutable_cast(from, &result.sql_type);
         let volatility = if is_immutable { Volatility::Immutable } else { Volatility::Stable };
         let signature = Signature::any(1, volatility);
@@ -113,14 +118,14 @@ impl Computation {
     }
 
     /// The operand with what the limits of a declared type keep of it.
-    pub fn limited(sql_type: &SqlType, operand: Expr) -> Expr {
+    pub(super) fn limited(sql_type: &SqlType, operand: Expr) -> Expr {
         let signature = Signature::any(1, Volatility::Immutable);
         let result = ValueType::of(sql_type.clone());
         Self { kernel: &LIMIT, symbol: None, result, is_declared: true, signature }.on(vec![operand])
     }
 
     /// The operand, said to be of a declared type whose layout it has.
-    pub fn declared(sql_type: &SqlType, operand: Expr) -> Expr {
+    pub(super) fn declared(sql_type: &SqlType, operand: Expr) -> Expr {
         let signature = Signature::any(1, Volatility::Immutable);
         let result = ValueType::of(sql_type.clone());
         Self { kernel: &RELABEL, symbol: None, result, is_declared: true, signature }.on(vec![operand])

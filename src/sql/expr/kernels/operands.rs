@@ -32,7 +32,7 @@ pub(in crate::expr) struct Operand {
 }
 
 impl<'a> Operands<'a> {
-    pub fn new(call: &'a ScalarFunctionArgs, result: &'a ValueType) -> Self {
+    pub(crate) fn new(call: &'a ScalarFunctionArgs, result: &'a ValueType) -> Self {
         Self {
             values: &call.args,
             fields: &call.arg_fields,
@@ -43,33 +43,33 @@ impl<'a> Operands<'a> {
     }
 
     /// The type of the results.
-    pub fn result(&self) -> &ValueType {
+    pub(crate) fn result(&self) -> &ValueType {
         self.result
     }
 
     /// The times and the style of the statement.
-    pub fn moments(&self) -> Moments {
+    pub(crate) fn moments(&self) -> Moments {
         moments_of(self.options)
     }
 
     /// The SQL type of an operand.
-    pub fn type_of(&self, index: usize) -> SqlType {
+    pub(crate) fn type_of(&self, index: usize) -> SqlType {
         self.fields.get(index).map_or(SqlType::Unknown, |field| SqlType::of_field(field))
     }
 
     /// Whether there is no column among them: then the result has one row.
-    pub fn are_constant(&self) -> bool {
+    pub(crate) fn are_constant(&self) -> bool {
         self.values.iter().all(|value| matches!(value, ColumnarValue::Scalar(_)))
     }
 
     /// Rows of the result.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         if self.are_constant() { 1 } else { self.rows }
     }
 
     /// # Errors
     /// XX000 when there is no such operand.
-    pub fn get(&self, index: usize) -> SqlResult<Operand> {
+    pub(crate) fn get(&self, index: usize) -> SqlResult<Operand> {
         match self.values.get(index) {
             Some(ColumnarValue::Array(array)) => Ok(Operand { array: array.clone(), constant: false }),
             Some(ColumnarValue::Scalar(value)) => Ok(Operand { array: value.to_array()?, constant: true }),
@@ -78,7 +78,7 @@ impl<'a> Operands<'a> {
     }
 
     /// Digits behind the point that the values of an operand are all shown with; `None` for as many as each needs.
-    pub fn shown_scale(&self, index: usize) -> Option<i8> {
+    pub(crate) fn shown_scale(&self, index: usize) -> Option<i8> {
         match self.type_of(index) {
             SqlType::Numeric(declared) => declared.map(|(_, scale)| scale),
             _ => Some(0),
@@ -86,7 +86,7 @@ impl<'a> Operands<'a> {
     }
 
     /// Each value of the only operand by `compute`.
-    pub fn map<A, R>(&self, compute: impl Fn(A::Native) -> SqlResult<R::Native>) -> SqlResult<ArrayRef>
+    pub(crate) fn map<A, R>(&self, compute: impl Fn(A::Native) -> SqlResult<R::Native>) -> SqlResult<ArrayRef>
     where
         A: ArrowPrimitiveType,
         R: ArrowPrimitiveType,
@@ -97,7 +97,10 @@ impl<'a> Operands<'a> {
     }
 
     /// Each pair of values of the two operands by `compute`.
-    pub fn zip<A, B, R>(&self, compute: impl Fn(A::Native, B::Native) -> SqlResult<R::Native>) -> SqlResult<ArrayRef>
+    pub(crate) fn zip<A, B, R>(
+        &self,
+        compute: impl Fn(A::Native, B::Native) -> SqlResult<R::Native>,
+    ) -> SqlResult<ArrayRef>
     where
         A: ArrowPrimitiveType,
         B: ArrowPrimitiveType,
@@ -107,7 +110,7 @@ impl<'a> Operands<'a> {
     }
 
     /// As [`Operands::zip`] where no pair is refused; this can be vectorised.
-    pub fn zip_all<A, B, R>(&self, compute: impl Fn(A::Native, B::Native) -> R::Native) -> SqlResult<ArrayRef>
+    pub(crate) fn zip_all<A, B, R>(&self, compute: impl Fn(A::Native, B::Native) -> R::Native) -> SqlResult<ArrayRef>
     where
         A: ArrowPrimitiveType,
         B: ArrowPrimitiveType,
@@ -137,7 +140,7 @@ impl Operand {
     ///
     /// # Errors
     /// 22003 when it does not.
-    pub fn cast(self, data_type: &DataType) -> SqlResult<Self> {
+    pub(crate) fn cast(self, data_type: &DataType) -> SqlResult<Self> {
         if self.array.data_type() == data_type {
             return Ok(self);
         }
@@ -147,11 +150,11 @@ impl Operand {
     }
 
     /// As Arrow's kernels take it.
-    pub fn datum(self) -> Box<dyn Datum> {
+    pub(crate) fn datum(self) -> Box<dyn Datum> {
         if self.constant { Box::new(Scalar::new(self.array)) } else { Box::new(self.array) }
     }
 
-    pub fn primitive<T: ArrowPrimitiveType>(&self) -> SqlResult<&PrimitiveArray<T>> {
+    pub(crate) fn primitive<T: ArrowPrimitiveType>(&self) -> SqlResult<&PrimitiveArray<T>> {
         self.array.as_primitive_opt::<T>().ok_or_else(|| {
             let message = format!("an operand is {} and not {}", self.array.data_type(), T::DATA_TYPE);
             SqlError::new(ErrorKind::Internal, message)
@@ -159,7 +162,7 @@ impl Operand {
     }
 
     /// The place of a row's value in the array.
-    pub fn place(&self, row: usize) -> usize {
+    pub(crate) fn place(&self, row: usize) -> usize {
         if self.constant { 0 } else { row }
     }
 }

@@ -17,7 +17,7 @@ use super::sort_key::comparable;
 use crate::expr::typed::ValueType;
 
 /// One field of rows, by its place from 0: NULL where there is no row.
-pub static RECORD_FIELD: Kernel = Kernel {
+pub(crate) static RECORD_FIELD: Kernel = Kernel {
     name: "field",
     evaluate: |operands, _| {
         let (row, place) = (operands.get(0)?, operands.get(1)?);
@@ -33,7 +33,7 @@ pub static RECORD_FIELD: Kernel = Kernel {
 };
 
 /// Bytes in the order of rows, which is that of their first fields that differ, NULL being greater than all values.
-pub static RECORD_KEY: Kernel =
+pub(crate) static RECORD_KEY: Kernel =
     Kernel { name: "record_key", evaluate: |operands, _| keys(rows_of(&operands.get(0)?.array)?) };
 
 /// Rows with the fields of another type of as many.

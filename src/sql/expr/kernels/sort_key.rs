@@ -13,12 +13,12 @@ use tablegate_types::sql_type::SqlType;
 use super::{Kernel, interval, record};
 
 /// Of arrays: item by item, an item that is NULL being greater than any other, and a longer array than one it begins with.
-pub static ARRAY_KEY: Kernel =
+pub(crate) static ARRAY_KEY: Kernel =
     Kernel { name: "array_key", evaluate: |o, _| array_keys(&o.get(0)?.array, &o.type_of(0)) };
 /// Of jsonb.
-pub static JSONB_KEY: Kernel = Kernel { name: "jsonb_key", evaluate: |o, _| jsonb_keys(&o.get(0)?.array) };
+pub(crate) static JSONB_KEY: Kernel = Kernel { name: "jsonb_key", evaluate: |o, _| jsonb_keys(&o.get(0)?.array) };
 /// Arrays of the keys of arrays' items.
-pub static ITEM_KEYS: Kernel =
+pub(crate) static ITEM_KEYS: Kernel =
     Kernel { name: "item_keys", evaluate: |o, _| comparable(&o.get(0)?.array, &o.type_of(0)) };
 
 fn array_keys(arrays: &ArrayRef, sql_type: &SqlType) -> SqlResult<ArrayRef> {

@@ -18,22 +18,23 @@ use super::sort_key::comparable;
 use super::{Kernel, Operands};
 
 /// The first of the most frequent values.
-pub static MODE: Kernel = Kernel { name: "mode", evaluate: |operands, _| mode(operands) };
+pub(crate) static MODE: Kernel = Kernel { name: "mode", evaluate: |operands, _| mode(operands) };
 /// The first value at or behind a fraction of them.
-pub static PERCENTILE_DISC: Kernel =
+pub(crate) static PERCENTILE_DISC: Kernel =
     Kernel { name: "percentile_disc", evaluate: |operands, _| percentile_disc(operands) };
 /// The value at a fraction of the way, between two of them if need be.
-pub static PERCENTILE_CONT: Kernel =
+pub(crate) static PERCENTILE_CONT: Kernel =
     Kernel { name: "percentile_cont", evaluate: |operands, t| percentile_cont(operands, t) };
 
 /// The same of several fractions: arrays.
-pub static PERCENTILES_DISC: Kernel =
+pub(crate) static PERCENTILES_DISC: Kernel =
     Kernel { name: "percentiles_disc", evaluate: |operands, t| percentiles_disc(operands, t) };
-pub static PERCENTILES_CONT: Kernel =
+pub(crate) static PERCENTILES_CONT: Kernel =
     Kernel { name: "percentiles_cont", evaluate: |operands, t| percentiles_cont(operands, t) };
 
 /// The values of each list from the least to the greatest.
-pub static SORTED_VALUES: Kernel = Kernel { name: "sorted_values", evaluate: |operands, _| sorted_values(operands) };
+pub(crate) static SORTED_VALUES: Kernel =
+    Kernel { name: "sorted_values", evaluate: |operands, _| sorted_values(operands) };
 
 fn sorted_values(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
     let lists = operands.get(0)?;

@@ -10,11 +10,12 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Kernel, Operands};
 
-pub static BYTEA_CONCATENATE: Kernel = Kernel { name: "bytea_concatenate", evaluate: |o, _| concatenate(o) };
-pub static STARTS_WITH: Kernel = Kernel { name: "starts_with", evaluate: |o, _| starts_with(o) };
+pub(crate) static BYTEA_CONCATENATE: Kernel = Kernel { name: "bytea_concatenate", evaluate: |o, _| concatenate(o) };
+pub(crate) static STARTS_WITH: Kernel = Kernel { name: "starts_with", evaluate: |o, _| starts_with(o) };
 /// Whether a text matches the start of a pattern that ends with a backslash: an error where it reaches that.
-pub static LIKE_UNENDED: Kernel = Kernel { name: "like_unended", evaluate: |o, _| unended(o, comparison::like) };
-pub static ILIKE_UNENDED: Kernel = Kernel { name: "ilike_unended", evaluate: |o, _| unended(o, comparison::ilike) };
+pub(crate) static LIKE_UNENDED: Kernel = Kernel { name: "like_unended", evaluate: |o, _| unended(o, comparison::like) };
+pub(crate) static ILIKE_UNENDED: Kernel =
+    Kernel { name: "ilike_unended", evaluate: |o, _| unended(o, comparison::ilike) };
 
 type Compare = fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, ArrowError>;
 

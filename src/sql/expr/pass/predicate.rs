@@ -133,14 +133,14 @@ impl Pass<'_> {
 pub(super) struct Truth;
 
 impl Truth {
-    pub fn to_number(truth: Expr) -> Expr {
+    pub(super) fn to_number(truth: Expr) -> Expr {
         match truth {
             Expr::Literal(ScalarValue::Boolean(value), _) => lit(ScalarValue::Int32(value.map(i32::from))),
             other => Expr::Cast(Cast::new(Box::new(other), DataType::Int32)),
         }
     }
 
-    pub fn of_number(number: Expr) -> Expr {
+    pub(super) fn of_number(number: Expr) -> Expr {
         Expr::BinaryExpr(BinaryExpr { left: Box::new(number), op: Operator::Eq, right: Box::new(lit(1_i32)) })
     }
 }

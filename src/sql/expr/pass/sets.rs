@@ -102,7 +102,7 @@ pub(super) struct Met {
 }
 
 impl Met {
-    pub fn undeclared(value_type: ValueType) -> Self {
+    pub(super) fn undeclared(value_type: ValueType) -> Self {
         Self { value_type, is_declared: false }
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Subqueries {
 
 impl Subqueries {
     /// Takes the number off what ANY or ALL are about: an array is another matter than a query.
-    pub fn bare(expr: &mut Expr) {
+    pub(super) fn bare(expr: &mut Expr) {
         let (Expr::AnyOp { right, .. } | Expr::AllOp { right, .. }) = expr else { return };
         let mut numbered: &mut Expr = right;
         while let Expr::Nested(inner) = numbered {
@@ -41,7 +41,7 @@ impl Subqueries {
     }
 
     /// Gives an expression that is a sub-query, or a test of one, a number. The first test needs none.
-    pub fn number(&mut self, expr: &mut Expr) {
+    pub(super) fn number(&mut self, expr: &mut Expr) {
         let is_subquery = match &*expr {
             Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => true,
             Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => is_query(right),

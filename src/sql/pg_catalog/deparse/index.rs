@@ -40,7 +40,7 @@ const NULLS_FIRST: i32 = 2;
 
 impl IndexShape {
     /// Reads what is kept of an index; `None` when that is no definition.
-    pub fn read(table: &Relation, definition: &str) -> Option<Self> {
+    pub(crate) fn read(table: &Relation, definition: &str) -> Option<Self> {
         let create = read_index_definition(definition)?;
         let reader = reader_of(table);
         let mut columns: Vec<IndexedColumn> = Vec::with_capacity(create.columns.len());
@@ -65,12 +65,12 @@ impl IndexShape {
     }
 
     /// Columns that are only stored with it.
-    pub fn included(&self) -> &[String] {
+    pub(crate) fn included(&self) -> &[String] {
         &self.include
     }
 
     /// What follows the access method.
-    pub fn definition(&self, pretty: bool) -> String {
+    pub(crate) fn definition(&self, pretty: bool) -> String {
         let columns: Vec<String> = self.columns.iter().map(|column| column.text(pretty) + &column.options).collect();
         let mut text = format!("({})", columns.join(", "));
         if !self.include.is_empty() {
@@ -87,26 +87,26 @@ impl IndexShape {
     }
 
     /// One of its columns, as SQL would write it, without its order.
-    pub fn column(&self, position: usize, pretty: bool) -> Option<String> {
+    pub(crate) fn column(&self, position: usize, pretty: bool) -> Option<String> {
         let included = || self.include.get(position.checked_sub(self.columns.len())?).map(|name| quote_ident(name));
         self.columns.get(position).map(|column| column.text(pretty)).or_else(included)
     }
 
     /// The expressions among its columns, printed in full.
-    pub fn expressions(&self) -> Option<String> {
+    pub(crate) fn expressions(&self) -> Option<String> {
         let all: Vec<String> =
             self.columns.iter().filter(|c| c.column.is_none()).map(|column| column.node.text(false)).collect();
         (!all.is_empty()).then(|| all.join(", "))
     }
 
-    pub fn predicate(&self) -> Option<String> {
+    pub(crate) fn predicate(&self) -> Option<String> {
         self.predicate.as_ref().map(|predicate| predicate.text(false))
     }
 }
 
 impl IndexedColumn {
     /// Whether it descends, and whether NULL comes first.
-    pub fn order(&self) -> (bool, bool) {
+    pub(crate) fn order(&self) -> (bool, bool) {
         (self.order & DESCENDING != 0, self.order & NULLS_FIRST != 0)
     }
 

@@ -28,7 +28,7 @@ type Typed = (Node, Ty);
 
 impl Reader {
     /// An expression of this type, if it is to have one.
-    pub fn read_as(&self, expr: &Expr, wanted: Option<u32>) -> Node {
+    pub(super) fn read_as(&self, expr: &Expr, wanted: Option<u32>) -> Node {
         let (node, ty) = self.read(expr);
         match (wanted, ty) {
             (Some(oid), Ty::Unknown) => self.coerced((node, ty), oid),
@@ -37,7 +37,7 @@ impl Reader {
     }
 
     /// The type of an expression; `None` where it is not known.
-    pub fn type_of(&self, expr: &Expr) -> Option<u32> {
+    pub(super) fn type_of(&self, expr: &Expr) -> Option<u32> {
         match self.read(expr).1 {
             Ty::Of(oid) => Some(oid),
             Ty::Unknown => Some(TEXT),

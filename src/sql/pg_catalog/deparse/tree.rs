@@ -74,7 +74,7 @@ const INDENT: usize = 4;
 
 impl Node {
     /// The text of the expression.
-    pub fn text(&self, pretty: bool) -> String {
+    pub(super) fn text(&self, pretty: bool) -> String {
         Printer { pretty, depth: 0 }.text(self)
     }
 

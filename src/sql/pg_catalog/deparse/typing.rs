@@ -192,7 +192,7 @@ fn is_polymorphic(oid: u32) -> bool {
 
 impl Routine {
     /// What it gives for these arguments.
-    pub fn result(&self, given: &[Ty]) -> Ty {
+    pub(super) fn result(&self, given: &[Ty]) -> Ty {
         if !is_polymorphic(self.gives) {
             return Ty::Of(self.gives);
         }
@@ -222,7 +222,7 @@ impl Routine {
 
 impl Routine {
     /// The type that an argument is to have; `None` where its own will do.
-    pub fn taken(&self, index: usize, given: &[Ty]) -> Option<u32> {
+    pub(super) fn taken(&self, index: usize, given: &[Ty]) -> Option<u32> {
         let wanted = *self.takes.get(index)?;
         if !is_polymorphic(wanted) {
             return Some(wanted);

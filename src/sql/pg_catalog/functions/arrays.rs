@@ -35,9 +35,9 @@ pub(super) struct ListOrEmpty {
 }
 
 impl ListOrEmpty {
-    pub const NAME: &'static str = "catalog_list_or_empty";
+    pub(super) const NAME: &'static str = "catalog_list_or_empty";
 
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { signature: Signature::any(1, Volatility::Immutable) }
     }
 }

@@ -71,7 +71,7 @@ pub(super) struct FunctionContext {
 
 #[cfg(test)]
 impl FunctionContext {
-    pub fn for_tests(tables: Vec<Arc<crate::relation::Relation>>) -> Self {
+    pub(super) fn for_tests(tables: Vec<Arc<crate::relation::Relation>>) -> Self {
         let objects = Arc::new(Objects::new(tables, Vec::new()));
         Self {
             objects,

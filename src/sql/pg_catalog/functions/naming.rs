@@ -85,7 +85,7 @@ pub(super) struct NamingFunction {
 
 impl NamingFunction {
     /// The function of this name.
-    pub fn find(name: &str) -> Option<Self> {
+    pub(super) fn find(name: &str) -> Option<Self> {
         // The longer beginning first: one is part of another.
         let mut questions = QUESTIONS.iter().rev();
         questions.find_map(|(prefix, question)| {
@@ -96,12 +96,12 @@ impl NamingFunction {
     }
 
     /// What it is called in a plan.
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let prefix = QUESTIONS.iter().find(|(_, question)| *question == self.question).map_or("", |(prefix, _)| prefix);
         format!("{prefix}{}", self.name)
     }
 
-    pub fn returns(&self) -> SqlType {
+    pub(super) fn returns(&self) -> SqlType {
         let own = SqlType::of_typname(self.name).unwrap_or(SqlType::Text);
         match self.question {
             Question::Oid | Question::FoundOid => SqlType::Oid,
@@ -113,7 +113,7 @@ impl NamingFunction {
 
     /// # Errors
     /// That there is no such object, where there must be one; what is wrong with a name.
-    pub fn evaluate(&self, context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    pub(super) fn evaluate(&self, context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
         let given = argument(arguments, 0);
         match self.question {
             Question::Oid => self.oid(context, given),

@@ -137,7 +137,7 @@ pub(super) struct TypeFacts {
 }
 
 impl TypeFacts {
-    pub fn of(sql_type: &SqlType) -> Self {
+    pub(super) fn of(sql_type: &SqlType) -> Self {
         let name = match &*sql_type.bare() {
             SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector => "ARRAY".to_owned(),
             SqlType::Varchar(_) => "character varying".to_owned(),

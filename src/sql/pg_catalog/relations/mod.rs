@@ -156,12 +156,12 @@ impl Rows {
     }
 
     /// Adds a row. A column that is not named is NULL, or its type's zero where it cannot be.
-    pub fn push<const N: usize>(&mut self, row: [(&str, Cell); N]) {
+    pub(super) fn push<const N: usize>(&mut self, row: [(&str, Cell); N]) {
         self.push_all(row);
     }
 
     /// As [`Rows::push`], of a row in parts.
-    pub fn push_all<'c>(&mut self, row: impl IntoIterator<Item = (&'c str, Cell)>) {
+    pub(super) fn push_all<'c>(&mut self, row: impl IntoIterator<Item = (&'c str, Cell)>) {
         for (name, cell) in row {
             let position = self.layout.position(name);
             debug_assert!(position.is_some(), "{} has no column {name}", self.layout.name);
@@ -177,7 +177,7 @@ impl Rows {
     }
 
     /// As [`Rows::push`], but a number that is not named is 0: of what is not counted.
-    pub fn push_counters<const N: usize>(&mut self, row: [(&str, Cell); N]) {
+    pub(super) fn push_counters<const N: usize>(&mut self, row: [(&str, Cell); N]) {
         self.push(row);
         let last = self.count.saturating_sub(1);
         for (column, described) in self.columns.iter_mut().zip(&self.layout.columns) {

@@ -23,17 +23,17 @@ pub(super) struct Origins {
 }
 
 impl Scope {
-    pub fn of(select: &Select) -> Self {
+    pub(super) fn of(select: &Select) -> Self {
         let mut scope = Self { tables: Vec::new(), is_complete: true };
         select.from.iter().for_each(|from| scope.add(from));
         scope
     }
 
-    pub fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.is_complete && !self.tables.is_empty()
     }
 
-    pub fn has_several(&self) -> bool {
+    pub(super) fn has_several(&self) -> bool {
         self.tables.len() > 1
     }
 
@@ -50,7 +50,7 @@ impl Scope {
     }
 
     /// Where the columns of an expression come from: this scope or those around it.
-    pub fn origins(&self, expr: &Expr) -> Origins {
+    pub(super) fn origins(&self, expr: &Expr) -> Origins {
         struct Sees<'s> {
             scope: &'s Scope,
             found: Origins,

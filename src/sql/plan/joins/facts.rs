@@ -31,17 +31,17 @@ impl Facts {
         Self { rows, base: rows, keys: Vec::new() }
     }
 
-    pub fn times(self, part: f64) -> Self {
+    pub(super) fn times(self, part: f64) -> Self {
         Self { rows: (self.rows * part).max(1.0), ..self }
     }
 
     /// How many values the column has, where that is known.
-    pub fn values(&self, column: usize) -> Option<f64> {
+    pub(super) fn values(&self, column: usize) -> Option<f64> {
         self.keys.iter().any(|key| *key == [column]).then_some(self.base)
     }
 
     /// Whether a row is named by its values in these columns.
-    pub fn has_key_among(&self, columns: &[usize]) -> bool {
+    pub(super) fn has_key_among(&self, columns: &[usize]) -> bool {
         self.keys.iter().any(|key| key.iter().all(|column| columns.contains(column)))
     }
 }

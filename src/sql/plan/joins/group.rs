@@ -75,7 +75,7 @@ pub(super) fn may_be_moved(plan: &LogicalPlan) -> Result<bool> {
 }
 
 impl Group {
-    pub fn of(plan: LogicalPlan) -> Result<Self> {
+    pub(super) fn of(plan: LogicalPlan) -> Result<Self> {
         let columns = plan.schema().columns();
         let mut group = Self { columns, tables: Vec::new(), conditions: Vec::new(), members: Vec::new() };
         group.take(plan)?;
@@ -105,7 +105,7 @@ impl Group {
     }
 
     /// The same rows by the cheapest tree of joins.
-    pub fn arranged(mut self) -> Result<LogicalPlan> {
+    pub(super) fn arranged(mut self) -> Result<LogicalPlan> {
         self.conditions = std::mem::take(&mut self.conditions).into_iter().flat_map(factored).collect();
         let sets: Vec<Set> = self.conditions.iter().map(|condition| self.set_of(condition.column_refs())).collect();
         let equalities = self.equalities(&sets);

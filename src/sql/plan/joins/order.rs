@@ -25,7 +25,7 @@ pub(super) enum Tree {
 }
 
 impl Tree {
-    pub fn set(&self) -> Set {
+    pub(super) fn set(&self) -> Set {
         match self {
             Tree::Table(table) => 1 << table,
             Tree::Join(left, right) => left.set() | right.set(),
@@ -45,7 +45,7 @@ struct Way {
 }
 
 impl Graph {
-    pub fn cheapest(&self) -> Tree {
+    pub(super) fn cheapest(&self) -> Tree {
         if self.rows.len() <= TABLES_MAX { self.best() } else { self.greedy() }
     }
 

@@ -24,18 +24,18 @@ pub(super) struct Check<'c, 'a> {
 }
 
 impl<'c, 'a> Check<'c, 'a> {
-    pub fn new(resolver: &'c Resolver<'a>, scope: &'c Scope, groups: &'c [Expr]) -> Self {
+    pub(super) fn new(resolver: &'c Resolver<'a>, scope: &'c Scope, groups: &'c [Expr]) -> Self {
         Self { resolver, scope, groups, determined: Vec::new(), refused: None }
     }
 
-    pub fn expr(&mut self, expr: &Expr) {
+    pub(super) fn expr(&mut self, expr: &Expr) {
         let mut walk = Walk { check: self, depth: 0 };
         // The walk leaves nothing in the place of what is grouped, so as not to look into it.
         let _ = walk_mut(&mut expr.clone(), &mut walk);
     }
 
     /// What else to group by, and 42803 naming the first column that is not grouped.
-    pub fn finish(self) -> (Vec<Expr>, Option<Box<SqlError>>) {
+    pub(super) fn finish(self) -> (Vec<Expr>, Option<Box<SqlError>>) {
         (self.determined, self.refused)
     }
 

@@ -67,7 +67,7 @@ pub(super) enum Place {
 }
 
 impl ScopeColumn {
-    pub fn expr(&self) -> Expr {
+    pub(super) fn expr(&self) -> Expr {
         match &self.place {
             Place::Column { table, column } => Expr::CompoundIdentifier(vec![quoted(table), quoted(column)]),
             Place::Merged(expr) => (**expr).clone(),
@@ -77,7 +77,7 @@ impl ScopeColumn {
 
 impl Source {
     /// A table whose columns have names of their own, behind an alias.
-    pub fn of_columns(alias: &str, columns: &Columns) -> Self {
+    pub(super) fn of_columns(alias: &str, columns: &Columns) -> Self {
         let own = columns.iter().flat_map(|c| c.iter()).map(|output| ScopeColumn {
             name: output.label.clone(),
             hidden: false,
@@ -122,25 +122,25 @@ const ROW_VERSIONS: [&str; 5] = ["ctid", "xmin", "xmax", "cmin", "cmax"];
 const TABLE_OID: &str = "tableoid";
 
 impl Item {
-    pub fn of(source: Source) -> Self {
+    pub(super) fn of(source: Source) -> Self {
         Self { columns: source.columns.clone(), sources: vec![source] }
     }
 }
 
 impl Scope {
-    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+    pub(super) fn sources(&self) -> impl Iterator<Item = &Source> {
         self.items.iter().flat_map(|item| &item.sources)
     }
 
-    pub fn source(&self, alias: &str) -> Option<&Source> {
+    pub(super) fn source(&self, alias: &str) -> Option<&Source> {
         self.sources().find(|s| s.alias == alias)
     }
 
-    pub fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.sources().all(|s| s.is_complete)
     }
 
-    pub fn aliases(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn aliases(&self) -> impl Iterator<Item = &str> {
         self.sources().map(|s| s.alias.as_str())
     }
 
@@ -148,7 +148,7 @@ impl Scope {
     ///
     /// # Errors
     /// 42702 when it can mean several.
-    pub fn find(&self, ident: &Ident) -> SqlResult<Option<&ScopeColumn>> {
+    pub(super) fn find(&self, ident: &Ident) -> SqlResult<Option<&ScopeColumn>> {
         find(self.items.iter().flat_map(|item| &item.columns), ident)
     }
 }
@@ -203,7 +203,7 @@ impl Resolver<'_> {
     ///
     /// # Errors
     /// 42703, 42702.
-    pub fn bare(&self, ident: &Ident) -> SqlResult<Option<Found>> {
+    pub(super) fn bare(&self, ident: &Ident) -> SqlResult<Option<Found>> {
         for (levels_out, scope) in self.scopes.iter().rev().enumerate() {
             if let Some(column) = scope.find(ident)? {
                 return Ok(Some(Found { levels_out, expr: column.expr() }));
@@ -241,7 +241,7 @@ impl Resolver<'_> {
     ///
     /// # Errors
     /// 42P01 for a table that is not there or not in reach, 42703, 42702.
-    pub fn qualified(&self, table: &Ident, column: &Ident) -> SqlResult<Option<Found>> {
+    pub(super) fn qualified(&self, table: &Ident, column: &Ident) -> SqlResult<Option<Found>> {
         let alias = fold(table);
         for (levels_out, scope) in self.scopes.iter().rev().enumerate() {
             let Some(source) = scope.source(&alias) else { continue };
@@ -275,7 +275,7 @@ impl Resolver<'_> {
         }
     }
 
-    pub fn missing_table(&self, alias: &str) -> Box<SqlError> {
+    pub(super) fn missing_table(&self, alias: &str) -> Box<SqlError> {
         let invalid = || {
             let message = format!("invalid reference to FROM-clause entry for table \"{alias}\"");
             SqlError::new(ErrorKind::UndefinedTable, message)

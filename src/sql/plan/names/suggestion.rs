@@ -15,7 +15,11 @@ pub(super) struct Suggestion {
 
 impl Suggestion {
     /// The hint about a column of some tables; `alias` is what the name was qualified with.
-    pub fn hint<'s>(name: &str, alias: Option<&str>, sources: impl Iterator<Item = &'s Source>) -> Option<String> {
+    pub(super) fn hint<'s>(
+        name: &str,
+        alias: Option<&str>,
+        sources: impl Iterator<Item = &'s Source>,
+    ) -> Option<String> {
         let mut closest = Self { changes: MOST_CHANGES + 1, columns: Vec::new() };
         for source in sources {
             let other_table = alias.map_or(0, |alias| levenshtein(alias, &source.alias));

@@ -34,7 +34,7 @@ pub(super) struct WholeRow {
 }
 
 impl WholeRow {
-    pub fn of_table(table: Option<&TableRow>) -> Self {
+    pub(super) fn of_table(table: Option<&TableRow>) -> Self {
         Self { table: table.cloned(), ..Self::default() }
     }
 }
@@ -63,7 +63,7 @@ impl Resolver<'_> {
     ///
     /// # Errors
     /// 0A000 for a table whose columns only planning can tell.
-    pub fn whole_row(&self, alias: &str) -> SqlResult<Option<Found>> {
+    pub(super) fn whole_row(&self, alias: &str) -> SqlResult<Option<Found>> {
         for (levels_out, scope) in self.scopes.iter().rev().enumerate() {
             let Some(source) = scope.source(alias) else { continue };
             check_known(source)?;
@@ -73,7 +73,7 @@ impl Resolver<'_> {
     }
 
     /// `(table).column` is `table.column`.
-    pub fn plain_column(&self, expr: &mut Expr) {
+    pub(super) fn plain_column(&self, expr: &mut Expr) {
         let Expr::CompoundFieldAccess { root, access_chain } = expr else { return };
         let Expr::Nested(inner) = root.as_ref() else { return };
         let Expr::Identifier(table) = inner.as_ref() else { return };
@@ -93,7 +93,7 @@ impl Resolver<'_> {
     }
 
     /// Puts the columns of the tables in the place of `ROW(t.*)` and `ROW(*)`.
-    pub fn spell_out(&self, row: &mut Function) -> SqlResult<()> {
+    pub(super) fn spell_out(&self, row: &mut Function) -> SqlResult<()> {
         let FunctionArguments::List(list) = &mut row.args else { return Ok(()) };
         let mut spelled_out = Vec::with_capacity(list.args.len());
         for argument in std::mem::take(&mut list.args) {

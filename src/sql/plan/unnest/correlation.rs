@@ -34,7 +34,7 @@ pub(super) struct Key {
 
 impl Key {
     /// Whether the key has this value.
-    pub fn is(&self, value: Expr) -> Expr {
+    pub(super) fn is(&self, value: Expr) -> Expr {
         let operator = if self.null_is_value { Operator::IsNotDistinctFrom } else { Operator::Eq };
         binary_expr(value, operator, Expr::Column(self.column.clone()))
     }
@@ -42,7 +42,7 @@ impl Key {
 
 impl<'a> Correlation<'a> {
     /// What `subquery` takes from `outer`; what it takes from farther out is another plan's.
-    pub fn of(subquery: &LogicalPlan, outer: &'a LogicalPlan) -> Result<Self> {
+    pub(super) fn of(subquery: &LogicalPlan, outer: &'a LogicalPlan) -> Result<Self> {
         let mut correlation = Self { outer, parameters: Vec::new() };
         visit_references(subquery, &mut |expr, column| {
             if outer.schema().has_column(column) {
@@ -65,17 +65,17 @@ impl<'a> Correlation<'a> {
     }
 
     /// Whether any of the parameters stands in the expression.
-    pub fn is_in(&self, expr: &Expr) -> bool {
+    pub(super) fn is_in(&self, expr: &Expr) -> bool {
         expr.exists(|e| Ok(self.parameters.iter().any(|p| is_same(&p.reference, e)))).unwrap_or(false)
     }
 
     /// Whether any of the parameters stands in the plan.
-    pub fn is_in_plan(&self, plan: &LogicalPlan) -> Result<bool> {
+    pub(super) fn is_in_plan(&self, plan: &LogicalPlan) -> Result<bool> {
         refers_to(plan, self.outer.schema())
     }
 
     /// The expression with each parameter replaced.
-    pub fn replace(&self, expr: Expr, by: &dyn Fn(usize) -> Expr) -> Result<Expr> {
+    pub(super) fn replace(&self, expr: Expr, by: &dyn Fn(usize) -> Expr) -> Result<Expr> {
         let replaced = expr.transform_down(|e| {
             Ok(match self.parameters.iter().position(|p| is_same(&p.reference, &e)) {
                 Some(index) => Transformed::new(by(index), true, TreeNodeRecursion::Jump),
@@ -86,25 +86,25 @@ impl<'a> Correlation<'a> {
     }
 
     /// The expression as the outer plan can evaluate it.
-    pub fn outward(&self, expr: Expr) -> Result<Expr> {
+    pub(super) fn outward(&self, expr: Expr) -> Result<Expr> {
         self.replace(expr, &|index| self.parameters[index].value.clone())
     }
 
     /// The conditions under which a row of answers is for a row of the outer plan.
-    pub fn conditions(&self, keys: &[Key]) -> Vec<Expr> {
+    pub(super) fn conditions(&self, keys: &[Key]) -> Vec<Expr> {
         self.parameters.iter().zip(keys).map(|(p, key)| key.is(p.value.clone())).collect()
     }
 
     /// Whether equality with an expression of the sub-query's own says all there is about a parameter: then that
     /// expression can stand for it.
-    pub fn may_become(&self, index: usize, expr: &Expr, schema: &DFSchema) -> Result<bool> {
+    pub(super) fn may_become(&self, index: usize, expr: &Expr, schema: &DFSchema) -> Result<bool> {
         let parameter = &self.parameters[index];
         let is_only_use = parameter.uses == 1;
         Ok(is_only_use || parameter.value.get_type(self.outer.schema())? == expr.get_type(schema)?)
     }
 
     /// The parameter that an expression is.
-    pub fn position(&self, expr: &Expr) -> Option<usize> {
+    pub(super) fn position(&self, expr: &Expr) -> Option<usize> {
         self.parameters.iter().position(|p| is_same(&p.reference, expr))
     }
 
@@ -112,7 +112,7 @@ impl<'a> Correlation<'a> {
     ///
     /// # Errors
     /// 0A000 when the outer plan would give other values when it is run once more.
-    pub fn domain(&self, names: &mut Names) -> Result<(LogicalPlan, Vec<Key>)> {
+    pub(super) fn domain(&self, names: &mut Names) -> Result<(LogicalPlan, Vec<Key>)> {
         let mut keys = Vec::with_capacity(self.parameters.len());
         let mut exprs = Vec::with_capacity(self.parameters.len());
         let table = names.next("values");

@@ -16,7 +16,7 @@ use super::pieces::{column_exprs, filter, project};
 use super::push::{Free, Pusher};
 
 impl Pusher<'_> {
-    pub fn push_limit(&mut self, plan: Limit) -> Result<Free> {
+    pub(super) fn push_limit(&mut self, plan: Limit) -> Result<Free> {
         let (input, number) = self.numbered(Arc::unwrap_or_clone(plan.input))?;
         let number = || cast(Expr::Column(number.clone()), DataType::Int64);
         let skip = self.bound(plan.skip, &input.keys)?;
@@ -28,7 +28,7 @@ impl Pusher<'_> {
         Ok(Free { plan: filter(input.plan, conditions)?, ..input })
     }
 
-    pub fn push_distinct_on(&mut self, plan: DistinctOn) -> Result<Free> {
+    pub(super) fn push_distinct_on(&mut self, plan: DistinctOn) -> Result<Free> {
         let input = self.push_rows(Arc::unwrap_or_clone(plan.input))?;
         let on = plan.on_expr.into_iter().map(|e| self.inward(e, &input.keys)).collect::<Result<_>>()?;
         let (plan_numbered, number) = self.number(input.plan, &input.keys, on, plan.sort_expr.unwrap_or_default())?;

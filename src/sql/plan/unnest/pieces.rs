@@ -16,7 +16,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub fn next(&mut self, what: &str) -> String {
+    pub(super) fn next(&mut self, what: &str) -> String {
         self.last += 1;
         format!("{what}#{}", self.last)
     }
@@ -30,11 +30,11 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub fn new(plan: LogicalPlan) -> Self {
+    pub(super) fn new(plan: LogicalPlan) -> Self {
         Self { base: plan.clone(), plan }
     }
 
-    pub fn replace(&mut self, by: impl FnOnce(LogicalPlan) -> Result<LogicalPlan>) -> Result<()> {
+    pub(super) fn replace(&mut self, by: impl FnOnce(LogicalPlan) -> Result<LogicalPlan>) -> Result<()> {
         self.plan = by(self.plan.clone())?;
         Ok(())
     }

@@ -37,7 +37,7 @@ pub(super) struct Pusher<'a> {
 }
 
 impl Pusher<'_> {
-    pub fn push(&mut self, plan: LogicalPlan) -> Result<Free> {
+    pub(super) fn push(&mut self, plan: LogicalPlan) -> Result<Free> {
         if self.correlation.parameters.is_empty() {
             return Ok(Free { plan, keys: Vec::new(), on_empty: None });
         }
@@ -79,7 +79,7 @@ impl Pusher<'_> {
     }
 
     /// As [`Pusher::push`], with a row for every key that has one by an aggregate over nothing.
-    pub fn push_rows(&mut self, plan: LogicalPlan) -> Result<Free> {
+    pub(super) fn push_rows(&mut self, plan: LogicalPlan) -> Result<Free> {
         let free = self.push(plan)?;
         let Some(on_empty) = &free.on_empty else { return Ok(free) };
         let (domain, keys) = self.correlation.domain(self.names)?;
@@ -116,7 +116,7 @@ impl Pusher<'_> {
     }
 
     /// An expression with the parameters taken from the keys.
-    pub fn inward(&self, expr: Expr, keys: &[Key]) -> Result<Expr> {
+    pub(super) fn inward(&self, expr: Expr, keys: &[Key]) -> Result<Expr> {
         self.correlation.replace(expr, &|index| Expr::Column(keys[index].column.clone()))
     }
 

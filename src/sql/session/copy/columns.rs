@@ -58,7 +58,7 @@ impl Nameable<'_> {
     ///
     /// # Errors
     /// 42703 when it names a column that does not exist, 42P10 for one that is not copied.
-    pub fn chosen(&self, option: &str, columns: &Columns) -> SqlResult<Vec<bool>> {
+    pub(super) fn chosen(&self, option: &str, columns: &Columns) -> SqlResult<Vec<bool>> {
         let mut chosen = vec![*columns == Columns::All; self.copied.len()];
         let Columns::Named(idents) = columns else { return Ok(chosen) };
         for ident in idents {

@@ -26,7 +26,7 @@ pub(super) struct Condition {
 impl Condition {
     /// # Errors
     /// The errors of planning the condition; 42P10 for a generated column in it.
-    pub fn plan(planner: &Planner<'_>, relation: &Relation, tokens: &[Token]) -> SqlResult<Option<Self>> {
+    pub(super) fn plan(planner: &Planner<'_>, relation: &Relation, tokens: &[Token]) -> SqlResult<Option<Self>> {
         if tokens.is_empty() {
             return Ok(None);
         }
@@ -45,7 +45,7 @@ impl Condition {
     ///
     /// # Errors
     /// What the condition meets.
-    pub fn of(&self, rows: &RecordBatch) -> SqlResult<BooleanArray> {
+    pub(super) fn of(&self, rows: &RecordBatch) -> SqlResult<BooleanArray> {
         let held: ArrayRef = self.bound.evaluate(0, rows)?;
         let held = edm::assign(&held, &self.sql_type, &SqlType::Bool, true)?;
         let held = held.as_boolean();

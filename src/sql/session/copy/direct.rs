@@ -23,7 +23,7 @@ pub(super) struct DirectRows {
 }
 
 impl DirectRows {
-    pub fn new(writes: Writes<'static>) -> Self {
+    pub(super) fn new(writes: Writes<'static>) -> Self {
         Self { writes: Some(Box::new(writes)), batch: JoinSet::new() }
     }
 
@@ -31,7 +31,7 @@ impl DirectRows {
     ///
     /// # Errors
     /// What the batch before met.
-    pub async fn begin(&mut self, rows: RowsToWrite, lines: Vec<u64>, reads: Arc<Reads>) -> SqlResult<()> {
+    pub(super) async fn begin(&mut self, rows: RowsToWrite, lines: Vec<u64>, reads: Arc<Reads>) -> SqlResult<()> {
         self.arrive().await?;
         let Some(mut writes) = self.writes.take() else { return Err(lost()) };
         writes.reads = reads;
@@ -57,7 +57,7 @@ impl DirectRows {
     ///
     /// # Errors
     /// The first commit that failed.
-    pub async fn finish(&mut self) -> SqlResult<EgtCount> {
+    pub(super) async fn finish(&mut self) -> SqlResult<EgtCount> {
         self.arrive().await?;
         let writes = self.writes.as_mut().ok_or_else(lost)?;
         writes.finish().await?;
@@ -66,7 +66,7 @@ impl DirectRows {
 
     /// The COPY fails: nothing further is committed. Gives the error to tell, which is that of a row before if there is
     /// one, and says what is committed already; and the line that it is about.
-    pub async fn give_up(&mut self, error: Box<SqlError>) -> (Box<SqlError>, Option<u64>) {
+    pub(super) async fn give_up(&mut self, error: Box<SqlError>) -> (Box<SqlError>, Option<u64>) {
         let error = self.arrive().await.err().unwrap_or(error);
         match &mut self.writes {
             Some(writes) => (writes.give_up(error).await, writes.failed_at()),
@@ -75,12 +75,12 @@ impl DirectRows {
     }
 
     /// Whether some rows are committed already.
-    pub fn has_committed(&self) -> bool {
+    pub(super) fn has_committed(&self) -> bool {
         self.writes.as_ref().is_some_and(|writes| writes.committed() != EgtCount::default())
     }
 
     /// How much was committed, and its extent where observe mode looks on; `None` while a batch is on its way.
-    pub fn take_outcome(&mut self) -> Option<(Option<Footprint>, EgtCount)> {
+    pub(super) fn take_outcome(&mut self) -> Option<(Option<Footprint>, EgtCount)> {
         let writes = self.writes.as_mut()?;
         Some((writes.take_footprint(), writes.committed()))
     }

@@ -97,7 +97,7 @@ impl Encoding {
     ///
     /// # Errors
     /// 22023 for what is not an encoding, 0A000 for one that is not read here.
-    pub fn named(name: &str) -> SqlResult<Self> {
+    pub(super) fn named(name: &str) -> SqlResult<Self> {
         let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
         match plain.as_str() {
             // Text is kept as UTF-8, and what says nothing of its encoding must be that.
@@ -113,7 +113,7 @@ impl Encoding {
     }
 
     /// A piece of input as UTF-8, as far as it is valid.
-    pub fn decode(self, data: &[u8]) -> Cow<'_, [u8]> {
+    pub(super) fn decode(self, data: &[u8]) -> Cow<'_, [u8]> {
         match self {
             Encoding::Latin1 if !data.is_ascii() => {
                 Cow::Owned(data.iter().map(|byte| char::from(*byte)).collect::<String>().into_bytes())
@@ -126,7 +126,7 @@ impl Encoding {
     ///
     /// # Errors
     /// 22P05 for a character that the encoding does not have.
-    pub fn encode(self, data: &[u8]) -> SqlResult<Cow<'_, [u8]>> {
+    pub(super) fn encode(self, data: &[u8]) -> SqlResult<Cow<'_, [u8]>> {
         if self == Encoding::Utf8 || data.is_ascii() {
             return Ok(Cow::Borrowed(data));
         }

@@ -23,12 +23,12 @@ struct Field {
 }
 
 impl Fields {
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.fields.len()
     }
 
     /// A field's content, `None` for NULL. `record` is what was split last.
-    pub fn get<'a>(&'a self, record: &'a str, index: usize) -> Option<&'a str> {
+    pub(super) fn get<'a>(&'a self, record: &'a str, index: usize) -> Option<&'a str> {
         let field = self.fields.get(index).filter(|f| !f.null)?;
         if !field.decoded {
             // Fields are cut at ASCII characters.
@@ -40,7 +40,7 @@ impl Fields {
 
     /// # Errors
     /// 22P04 for a record that is not well formed, 22021 for escapes that are no UTF-8.
-    pub fn split(&mut self, record: &str, options: &CopyOptions) -> SqlResult<()> {
+    pub(super) fn split(&mut self, record: &str, options: &CopyOptions) -> SqlResult<()> {
         self.fields.clear();
         self.decoded.clear();
         if options.is_csv() {

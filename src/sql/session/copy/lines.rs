@@ -53,7 +53,7 @@ enum Syntax {
 }
 
 impl LineSplitter {
-    pub fn new(options: &CopyOptions) -> Self {
+    pub(super) fn new(options: &CopyOptions) -> Self {
         let syntax = if options.is_csv() {
             Syntax::Csv { quote: options.quote, escape: (options.escape != options.quote).then_some(options.escape) }
         } else {
@@ -77,7 +77,7 @@ impl LineSplitter {
     ///
     /// # Errors
     /// 54000 for a record of unreasonable length.
-    pub fn feed(&mut self, data: &[u8]) -> SqlResult<()> {
+    pub(super) fn feed(&mut self, data: &[u8]) -> SqlResult<()> {
         if self.ended {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl LineSplitter {
     }
 
     /// The next complete record, without its newline; see [`LineSplitter::bytes`].
-    pub fn next_record(&mut self) -> Option<Range<usize>> {
+    pub(super) fn next_record(&mut self) -> Option<Range<usize>> {
         if self.ended {
             return None;
         }
@@ -118,7 +118,7 @@ impl LineSplitter {
     }
 
     /// What is left when the input is complete: a last record without a newline.
-    pub fn last_record(&mut self) -> Option<Range<usize>> {
+    pub(super) fn last_record(&mut self) -> Option<Range<usize>> {
         if self.ended || self.start == self.buffer.len() {
             return None;
         }
@@ -133,17 +133,17 @@ impl LineSplitter {
         (&self.buffer[record.clone()] != b"\\.").then_some(record)
     }
 
-    pub fn bytes(&self, record: Range<usize>) -> &[u8] {
+    pub(super) fn bytes(&self, record: Range<usize>) -> &[u8] {
         &self.buffer[record]
     }
 
     /// Whether the last record ended with a newline alone where lines end with a carriage return, too.
-    pub fn is_cut_wrong(&self) -> bool {
+    pub(super) fn is_cut_wrong(&self) -> bool {
         self.is_cut_wrong
     }
 
     /// Line of the input where the last record ended, from 1.
-    pub fn line(&self) -> u64 {
+    pub(super) fn line(&self) -> u64 {
         self.line
     }
 

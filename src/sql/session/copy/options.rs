@@ -55,7 +55,7 @@ impl CopyOptions {
     ///
     /// # Errors
     /// 42601 for what is not an option, 22023 for values that make no sense, 0A000 for what is not done here.
-    pub fn parse(tokens: &[Token], to_stdout: bool) -> SqlResult<(Self, &[Token])> {
+    pub(super) fn parse(tokens: &[Token], to_stdout: bool) -> SqlResult<(Self, &[Token])> {
         let mut reader = Reader { tokens, at: 0 };
         let given = reader.options()?;
         let condition = reader.condition(to_stdout)?;
@@ -66,7 +66,7 @@ impl CopyOptions {
         Ok((collected.finish(to_stdout)?, condition))
     }
 
-    pub fn is_csv(&self) -> bool {
+    pub(super) fn is_csv(&self) -> bool {
         self.format == Format::Csv
     }
 }

@@ -119,7 +119,7 @@ impl CopyReader {
     ///
     /// # Errors
     /// 42703 and 42P10 when an option names a column that is not there or not copied.
-    pub fn new(
+    pub(super) fn new(
         relation: &Relation,
         columns: &[(String, SqlType)],
         options: CopyOptions,
@@ -157,7 +157,7 @@ impl CopyReader {
     ///
     /// # Errors
     /// 54000 for a line of unreasonable length.
-    pub fn feed(&mut self, data: &[u8]) -> SqlResult<()> {
+    pub(super) fn feed(&mut self, data: &[u8]) -> SqlResult<()> {
         self.splitter.feed(data).map_err(|e| e.with_context(place(&self.table, self.splitter.line() + 1)))
     }
 
@@ -165,7 +165,7 @@ impl CopyReader {
     ///
     /// # Errors
     /// What is wrong with the input, with the place in it.
-    pub fn full_batch(&mut self) -> SqlResult<Option<CopiedRows>> {
+    pub(super) fn full_batch(&mut self) -> SqlResult<Option<CopiedRows>> {
         while let Some(record) = self.splitter.next_record() {
             self.read(record)?;
             if self.lines.len() >= BATCH_ROWS || self.texts.text.len() >= BATCH_BYTES {
@@ -179,7 +179,7 @@ impl CopyReader {
     ///
     /// # Errors
     /// As [`CopyReader::full_batch`].
-    pub fn last_batch(&mut self) -> SqlResult<CopiedRows> {
+    pub(super) fn last_batch(&mut self) -> SqlResult<CopiedRows> {
         if let Some(record) = self.splitter.last_record() {
             self.read(record)?;
         }

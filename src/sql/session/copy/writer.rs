@@ -29,7 +29,12 @@ pub(super) struct CopyWriter {
 
 impl CopyWriter {
     /// `force_quote` says of each column whether its values are quoted whatever they are.
-    pub fn new(columns: Arc<[ResultColumn]>, options: CopyOptions, style: Style, force_quote: Vec<bool>) -> Self {
+    pub(super) fn new(
+        columns: Arc<[ResultColumn]>,
+        options: CopyOptions,
+        style: Style,
+        force_quote: Vec<bool>,
+    ) -> Self {
         let (line, cell) = Default::default();
         Self { options, columns, style, force_quote, line, ends: Vec::new(), rows: 0, cell }
     }
@@ -38,7 +43,7 @@ impl CopyWriter {
     ///
     /// # Errors
     /// 22P05 for a name that the encoding cannot write.
-    pub fn header(&mut self) -> SqlResult<Option<CopyChunk>> {
+    pub(super) fn header(&mut self) -> SqlResult<Option<CopyChunk>> {
         if self.options.header == Header::No {
             return Ok(None);
         }
@@ -57,7 +62,7 @@ impl CopyWriter {
     ///
     /// # Errors
     /// 22P05 for a character that the encoding cannot write.
-    pub fn batch(&mut self, batch: &RecordBatch) -> SqlResult<Vec<CopyChunk>> {
+    pub(super) fn batch(&mut self, batch: &RecordBatch) -> SqlResult<Vec<CopyChunk>> {
         let columns = self.columns.clone();
         let style = self.style;
         let printed: Vec<TextColumn<'_>> = batch

@@ -30,7 +30,7 @@ impl CreateAs {
     ///
     /// # Errors
     /// 0A000 for AS EXECUTE.
-    pub fn take(tokens: &mut Vec<TokenWithSpan>) -> SqlResult<Option<Self>> {
+    pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) -> SqlResult<Option<Self>> {
         let significant: Vec<usize> = (0..tokens.len()).filter(|at| is_significant(&tokens[*at])).collect();
         let word = |n: usize| significant.get(n).and_then(|at| keyword(&tokens[*at]));
         let is_table = (1..4).any(|n| word(n) == Some(Keyword::TABLE));
@@ -49,7 +49,7 @@ impl CreateAs {
     }
 
     /// The command that sqlparser's statement is with it.
-    pub fn command(self, mut create: ast::CreateTable) -> Option<CreateAsCommand> {
+    pub(crate) fn command(self, mut create: ast::CreateTable) -> Option<CreateAsCommand> {
         let query = *create.query.take()?;
         Some(CreateAsCommand { create, query, columns: self.columns, with_data: self.with_data })
     }

@@ -67,7 +67,7 @@ pub(crate) struct Options {
 
 impl Options {
     /// The command with its query.
-    pub fn declare(self, name: String, query: Statement) -> Declare {
+    pub(crate) fn declare(self, name: String, query: Statement) -> Declare {
         Declare { name, binary: self.binary, scroll: self.scroll, hold: self.hold, query }
     }
 }

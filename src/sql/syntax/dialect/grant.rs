@@ -27,11 +27,11 @@ pub(crate) struct OwnerChange {
 
 impl OwnerChange {
     /// Whether it is about a schema.
-    pub fn is_of_schema(&self) -> bool {
+    pub(crate) fn is_of_schema(&self) -> bool {
         self.tag == ALTER_SCHEMA
     }
 
-    pub fn object_name(&self) -> ObjectName {
+    pub(crate) fn object_name(&self) -> ObjectName {
         object_name(&self.name)
     }
 }

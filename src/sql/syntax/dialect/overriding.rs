@@ -17,7 +17,7 @@ pub(crate) enum Overriding {
 
 impl Overriding {
     /// Takes the clause off an INSERT, if it has one.
-    pub fn take(tokens: &mut Vec<TokenWithSpan>) -> Option<Self> {
+    pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) -> Option<Self> {
         let first = tokens.iter().filter_map(keyword).next();
         if !matches!(first, Some(Keyword::INSERT | Keyword::WITH | Keyword::EXPLAIN)) {
             return None;
@@ -42,7 +42,7 @@ impl Overriding {
     ///
     /// # Errors
     /// 0A000 for an INSERT behind or inside WITH.
-    pub fn set(overriding: Option<Self>, command: &mut Command) -> SqlResult<()> {
+    pub(crate) fn set(overriding: Option<Self>, command: &mut Command) -> SqlResult<()> {
         match command {
             Command::Insert(insert) => insert.overriding = overriding,
             _ if overriding.is_some() => {

@@ -45,7 +45,7 @@ impl PrepareSyntax<'_, '_> {
     ///
     /// # Errors
     /// 42601 for what is not a list of types, 42704 for a type that does not exist.
-    pub fn types(&self) -> SqlResult<Vec<SqlType>> {
+    pub(crate) fn types(&self) -> SqlResult<Vec<SqlType>> {
         if self.types.is_empty() {
             return Ok(Vec::new());
         }

@@ -48,7 +48,7 @@ impl Clause {
     ///
     /// # Errors
     /// 42601 for a table name with a schema.
-    pub fn all_of(query: &Query) -> SqlResult<Vec<Self>> {
+    pub(crate) fn all_of(query: &Query) -> SqlResult<Vec<Self>> {
         query.locks.iter().map(Self::read).collect()
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct SetConfig {
 
 impl SetConfig {
     /// Reads a query that is one call and nothing else.
-    pub fn of_query(query: &Query) -> Option<Self> {
+    pub(crate) fn of_query(query: &Query) -> Option<Self> {
         let SetExpr::Select(select) = &*query.body else { return None };
         let [SelectItem::UnnamedExpr(Expr::Function(function))] = select.projection.as_slice() else { return None };
         let alone = select.from.is_empty() && select.selection.is_none() && query.with.is_none();

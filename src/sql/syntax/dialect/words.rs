@@ -18,27 +18,27 @@ pub(crate) struct Words<'a, 't> {
 }
 
 impl<'a, 't> Words<'a, 't> {
-    pub fn new(tokens: &'a [&'t TokenWithSpan]) -> Self {
+    pub(crate) fn new(tokens: &'a [&'t TokenWithSpan]) -> Self {
         Self { tokens, at: 0 }
     }
 
     /// The next token.
-    pub fn peek(&self) -> Option<&'t TokenWithSpan> {
+    pub(crate) fn peek(&self) -> Option<&'t TokenWithSpan> {
         self.tokens.get(self.at).copied()
     }
 
     /// The token that was taken last.
-    pub fn taken(&self) -> Option<&'t TokenWithSpan> {
+    pub(crate) fn taken(&self) -> Option<&'t TokenWithSpan> {
         self.tokens.get(self.at.checked_sub(1)?).copied()
     }
 
     /// Everything from here on.
-    pub fn rest(&self) -> &'a [&'t TokenWithSpan] {
+    pub(crate) fn rest(&self) -> &'a [&'t TokenWithSpan] {
         self.tokens.get(self.at..).unwrap_or_default()
     }
 
     /// Takes everything up to the parenthesis that closes one just taken, and that one too.
-    pub fn until_closed(&mut self) -> Read<'t, &'a [&'t TokenWithSpan]> {
+    pub(crate) fn until_closed(&mut self) -> Read<'t, &'a [&'t TokenWithSpan]> {
         let mut depth = 0_usize;
         for (count, token) in self.rest().iter().enumerate() {
             match token.token {
@@ -56,32 +56,32 @@ impl<'a, 't> Words<'a, 't> {
     }
 
     /// Takes a word without quotes.
-    pub fn take_word(&mut self) -> Option<&'t Word> {
+    pub(crate) fn take_word(&mut self) -> Option<&'t Word> {
         let word = self.word()?;
         self.at += 1;
         Some(word)
     }
 
     /// Takes a keyword, if it comes next.
-    pub fn eat(&mut self, keyword: &str) -> bool {
+    pub(crate) fn eat(&mut self, keyword: &str) -> bool {
         let found = self.word().is_some_and(|word| word.value.eq_ignore_ascii_case(keyword));
         self.at += usize::from(found);
         found
     }
 
     /// Takes a token, if it comes next.
-    pub fn eat_token(&mut self, token: &Token) -> bool {
+    pub(crate) fn eat_token(&mut self, token: &Token) -> bool {
         let found = self.peek().is_some_and(|next| next.token == *token);
         self.at += usize::from(found);
         found
     }
 
-    pub fn expect(&mut self, keyword: &str) -> Read<'t, ()> {
+    pub(crate) fn expect(&mut self, keyword: &str) -> Read<'t, ()> {
         if self.eat(keyword) { Ok(()) } else { Err(Unexpected(self.peek())) }
     }
 
     /// Nothing may follow.
-    pub fn end(&self) -> Read<'t, ()> {
+    pub(crate) fn end(&self) -> Read<'t, ()> {
         match self.peek() {
             None => Ok(()),
             at => Err(Unexpected(at)),
@@ -89,7 +89,7 @@ impl<'a, 't> Words<'a, 't> {
     }
 
     /// A name, folded.
-    pub fn name(&mut self) -> Read<'t, String> {
+    pub(crate) fn name(&mut self) -> Read<'t, String> {
         match self.peek() {
             Some(TokenWithSpan { token: Token::Word(word), span }) => {
                 self.at += 1;
@@ -100,7 +100,7 @@ impl<'a, 't> Words<'a, 't> {
     }
 
     /// A string literal.
-    pub fn text(&mut self) -> Read<'t, String> {
+    pub(crate) fn text(&mut self) -> Read<'t, String> {
         match self.peek().map(|token| &token.token) {
             Some(Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text)) => {
                 self.at += 1;
@@ -115,7 +115,7 @@ impl<'a, 't> Words<'a, 't> {
     }
 
     /// A whole number with its sign, if one comes next; `None` where none does.
-    pub fn integer(&mut self) -> Read<'t, Option<i64>> {
+    pub(crate) fn integer(&mut self) -> Read<'t, Option<i64>> {
         let start = self.at;
         let negative = self.eat_token(&Token::Minus);
         if !negative {

@@ -90,7 +90,7 @@ impl Counts {
 
 impl AdvisoryLocks {
     /// None yet, of a session that its clients know by this number.
-    pub fn new(locks: Arc<Locks>, process: i32) -> Self {
+    pub(crate) fn new(locks: Arc<Locks>, process: i32) -> Self {
         let owner = locks.new_owner(process);
         let state = State {
             owner,
@@ -106,7 +106,7 @@ impl AdvisoryLocks {
     ///
     /// # Errors
     /// 55P03 when others hold it for too long, 40P01 when they never would give it back, 53200 for too many locks.
-    pub async fn lock(&self, key: AdvisoryKey, level: Level, sharing: Sharing, wait: LockWait) -> SqlResult<()> {
+    pub(crate) async fn lock(&self, key: AdvisoryKey, level: Level, sharing: Sharing, wait: LockWait) -> SqlResult<()> {
         let taken = self.take(key, level, sharing, wait).await;
         taken.map_err(|error| error.into_error("advisory lock"))
     }
@@ -115,7 +115,7 @@ impl AdvisoryLocks {
     ///
     /// # Errors
     /// 53200 for too many locks.
-    pub fn try_lock(&self, key: AdvisoryKey, level: Level, sharing: Sharing) -> SqlResult<bool> {
+    pub(crate) fn try_lock(&self, key: AdvisoryKey, level: Level, sharing: Sharing) -> SqlResult<bool> {
         let mut state = self.lock_state();
         if state.held.len() >= LOCKS_MAX {
             return Err(LockError::TooMany.into_error("advisory lock"));
@@ -151,7 +151,7 @@ impl AdvisoryLocks {
     }
 
     /// Gives back a lock of the session; false, with a warning, when it has none.
-    pub fn unlock(&self, key: AdvisoryKey, sharing: Sharing) -> bool {
+    pub(crate) fn unlock(&self, key: AdvisoryKey, sharing: Sharing) -> bool {
         let mut state = self.lock_state();
         let held =
             state.held.get_mut(&key).map(|counts| counts.of(Level::Session, sharing)).filter(|count| **count > 0);
@@ -166,7 +166,7 @@ impl AdvisoryLocks {
     }
 
     /// Gives back all locks of the session.
-    pub fn unlock_all(&self) {
+    pub(crate) fn unlock_all(&self) {
         let mut state = self.lock_state();
         let keys: Vec<AdvisoryKey> = state.held.keys().copied().collect();
         for key in keys {
@@ -177,18 +177,18 @@ impl AdvisoryLocks {
         }
     }
 
-    pub fn savepoint(&self) {
+    pub(crate) fn savepoint(&self) {
         let mut state = self.lock_state();
         let mark = state.of_transaction.len();
         state.savepoints.push(mark);
     }
 
-    pub fn release_to(&self, depth: usize) {
+    pub(crate) fn release_to(&self, depth: usize) {
         self.lock_state().savepoints.truncate(depth);
     }
 
     /// So many savepoints are left, and what the transaction locked since the last of them is given back.
-    pub fn rollback_to(&self, depth: usize) {
+    pub(crate) fn rollback_to(&self, depth: usize) {
         let mut state = self.lock_state();
         state.savepoints.truncate(depth);
         if let Some(mark) = state.savepoints.last().copied() {
@@ -197,14 +197,14 @@ impl AdvisoryLocks {
     }
 
     /// The transaction ended.
-    pub fn end_transaction(&self) {
+    pub(crate) fn end_transaction(&self) {
         let mut state = self.lock_state();
         state.savepoints.clear();
         state.give_back(&self.0.locks, 0);
     }
 
     /// Warnings since the last call.
-    pub fn take_notices(&self) -> Vec<Notice> {
+    pub(crate) fn take_notices(&self) -> Vec<Notice> {
         std::mem::take(&mut self.lock_state().notices)
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Circle {
 
 impl Circle {
     /// Says who waits for whom, as PostgreSQL does.
-    pub fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let mut text = String::new();
         for (index, (owner, wanted)) in self.waits.iter().enumerate() {
             let (blocker, _) = &self.waits[(index + 1) % self.waits.len()];

@@ -24,7 +24,7 @@ pub(crate) enum LockError {
 impl LockError {
     /// # Errors
     /// It is the error: 55P03, 40P01 or 53200.
-    pub fn for_row(self, relation: &Relation, key: &EntityKey) -> Box<SqlError> {
+    pub(crate) fn for_row(self, relation: &Relation, key: &EntityKey) -> Box<SqlError> {
         let context = format!("while locking row {key} in relation \"{}\"", relation.name);
         match self {
             LockError::Busy => self.into_error(&format!("row in relation \"{}\"", relation.name)),
@@ -36,13 +36,13 @@ impl LockError {
 
     /// # Errors
     /// It is the error: 55P03, 40P01 or 53200.
-    pub fn for_table(self, relation: &Relation) -> Box<SqlError> {
+    pub(crate) fn for_table(self, relation: &Relation) -> Box<SqlError> {
         self.into_error(&format!("relation \"{}\"", relation.name))
     }
 
     /// # Errors
     /// It is the error: 55P03, 40P01 or 53200.
-    pub fn for_guest(self, table: &TableName) -> Box<SqlError> {
+    pub(crate) fn for_guest(self, table: &TableName) -> Box<SqlError> {
         self.into_error(&format!("a row of table \"{table}\""))
     }
 

@@ -54,13 +54,13 @@ enum Locked {
 
 impl HeldLocks {
     /// No locks yet, of a session that its clients know by this number.
-    pub fn new(locks: Arc<Locks>, process: i32) -> Self {
+    pub(crate) fn new(locks: Arc<Locks>, process: i32) -> Self {
         let owner = locks.new_owner(process);
         Self { locks, owner, held: Vec::new(), tables: SmallVec::new() }
     }
 
     /// No locks yet, of the same session.
-    pub fn of_next_transaction(&self) -> Self {
+    pub(crate) fn of_next_transaction(&self) -> Self {
         Self::new(self.locks.clone(), self.owner.process)
     }
 
@@ -68,7 +68,7 @@ impl HeldLocks {
     ///
     /// # Errors
     /// When others hold it for too long, or would never give it back; for too many locks.
-    pub async fn lock_row(
+    pub(crate) async fn lock_row(
         &mut self,
         table: &StoredTable,
         key: &EntityKey,
@@ -81,7 +81,7 @@ impl HeldLocks {
     }
 
     /// Locks many rows at once. False when others have one of them, or some are locked like that already: then none is.
-    pub fn lock_rows<'k>(
+    pub(crate) fn lock_rows<'k>(
         &mut self,
         table: &StoredTable,
         keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
@@ -98,35 +98,35 @@ impl HeldLocks {
     ///
     /// # Errors
     /// As [`HeldLocks::lock_row`].
-    pub async fn lock_table(&mut self, oid: u32, mode: TableMode, wait: LockWait) -> Result<(), LockError> {
+    pub(crate) async fn lock_table(&mut self, oid: u32, mode: TableMode, wait: LockWait) -> Result<(), LockError> {
         self.lock(Target::Table(oid), Mode::Table(mode), wait).await.map(|_| ())
     }
 
     /// A row was committed in the place of the one that had this version, and is locked still.
-    pub fn note_replaced(&self, table: &StoredTable, key: &EntityKey, version: ETag) {
+    pub(crate) fn note_replaced(&self, table: &StoredTable, key: &EntityKey, version: ETag) {
         self.locks.note_replaced(&Target::Row(table.clone(), key.clone()), version);
     }
 
     /// Whether the row that had this version is gone, and another one in its place, as far as those know who waited for it.
-    pub fn is_replaced(&self, table: &StoredTable, key: &EntityKey, version: &ETag) -> bool {
+    pub(crate) fn is_replaced(&self, table: &StoredTable, key: &EntityKey, version: &ETag) -> bool {
         self.locks.is_replaced(&Target::Row(table.clone(), key.clone()), version)
     }
 
-    pub fn holds_rows(&self) -> bool {
+    pub(crate) fn holds_rows(&self) -> bool {
         self.held.iter().any(|held| matches!(held.locked, Locked::Rows | Locked::One(Target::Row(..))))
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
     /// Where [`HeldLocks::release_to`] is to come back to.
-    pub fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         Mark(self.held.len())
     }
 
     /// Gives back what was locked since the mark, and weakens what was only strengthened since.
-    pub fn release_to(&mut self, mark: Mark) {
+    pub(crate) fn release_to(&mut self, mark: Mark) {
         while self.held.len() > mark.0 {
             let Some(held) = self.held.pop() else { return };
             if let Locked::One(Target::Table(_)) = held.locked {
@@ -137,7 +137,7 @@ impl HeldLocks {
     }
 
     /// Gives everything back: the transaction has ended, what is locked from now on belongs to another one.
-    pub fn release_all(&mut self) {
+    pub(crate) fn release_all(&mut self) {
         if !self.held.is_empty() {
             self.release_to(Mark::default());
             self.held = Vec::new();
@@ -146,7 +146,7 @@ impl HeldLocks {
     }
 
     /// Gives back those of the row locks taken since the mark for which `done` says so. Later marks mean nothing after.
-    pub fn release_rows_since(&mut self, mark: Mark, done: impl Fn(&EntityKey) -> bool) {
+    pub(crate) fn release_rows_since(&mut self, mark: Mark, done: impl Fn(&EntityKey) -> bool) {
         let since = self.held.split_off(mark.0.min(self.held.len()));
         let is_done = |held: &Held| matches!(&held.locked, Locked::One(Target::Row(_, key)) if done(key));
         let (released, kept): (Vec<Held>, Vec<Held>) = since.into_iter().partition(is_done);
@@ -216,12 +216,12 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    pub fn new(locks: &'a Locks, owner: Owner, wanted: Wanted, granted: oneshot::Receiver<Modes>) -> Self {
+    pub(super) fn new(locks: &'a Locks, owner: Owner, wanted: Wanted, granted: oneshot::Receiver<Modes>) -> Self {
         Self { locks, owner, wanted, granted, taken: false, began: Instant::now() }
     }
 
     /// Waits for the grant; gives what was held before it.
-    pub async fn wait(mut self, wait: LockWait) -> Result<Modes, LockError> {
+    pub(super) async fn wait(mut self, wait: LockWait) -> Result<Modes, LockError> {
         if let Some(circle) = deadlock::begin_wait(self.locks, self.owner, &self.wanted) {
             let detail = circle.describe();
             tracing::info!(detail, "deadlock detected");

@@ -38,7 +38,7 @@ struct Note {
 pub(super) struct HashedRows(HashTable<u64>);
 
 impl HashedRows {
-    pub fn new(hashes: impl ExactSizeIterator<Item = u64>) -> Self {
+    pub(super) fn new(hashes: impl ExactSizeIterator<Item = u64>) -> Self {
         let mut rows = HashTable::with_capacity(hashes.len());
         for hash in hashes {
             rows.insert_unique(hash, hash, |known| *known);
@@ -46,7 +46,7 @@ impl HashedRows {
         Self(rows)
     }
 
-    pub fn holds(&self, hash: u64) -> bool {
+    pub(super) fn holds(&self, hash: u64) -> bool {
         self.0.find(hash, |known| *known == hash).is_some()
     }
 
@@ -62,7 +62,7 @@ impl HashedRows {
 
 impl ManyRows {
     /// Notes rows, unless somebody else has noted one of them. The caller looks into the registry next, by `rows_of`.
-    pub fn note(&self, owner: Owner, table: &StoredTable, strength: RowStrength, rows: HashedRows) -> bool {
+    pub(super) fn note(&self, owner: Owner, table: &StoredTable, strength: RowStrength, rows: HashedRows) -> bool {
         let mut notes = self.notes();
         if notes.iter().any(|note| note.owner == owner || (note.table == *table && note.rows.meets(&rows))) {
             return false;
@@ -73,13 +73,13 @@ impl ManyRows {
     }
 
     /// Whether the transaction has noted a row with this hash.
-    pub fn holds(&self, owner: Owner, table: &StoredTable, hash: u64) -> bool {
+    pub(super) fn holds(&self, owner: Owner, table: &StoredTable, hash: u64) -> bool {
         self.notes().iter().any(|note| note.owner == owner && note.table == *table && note.rows.holds(hash))
     }
 
     /// Takes a row out of the notes that somebody else wants: whose it is, and how strongly it is locked. To be called under
     /// the lock of the row's shard, in which the caller enters it.
-    pub fn take(&self, table: &StoredTable, key: &EntityKey, hash: u64) -> Option<(Owner, RowStrength)> {
+    pub(super) fn take(&self, table: &StoredTable, key: &EntityKey, hash: u64) -> Option<(Owner, RowStrength)> {
         let mut notes = self.notes();
         let note = notes.iter_mut().find(|note| note.table == *table && note.rows.holds(hash))?;
         note.rows.remove(hash);
@@ -88,12 +88,12 @@ impl ManyRows {
     }
 
     /// Whether there is nothing to look for.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.count.load(Ordering::SeqCst) == 0
     }
 
     /// Forgets what the transaction has noted; those of its rows that are in the registry.
-    pub fn forget(&self, owner: Owner) -> Option<(StoredTable, Vec<EntityKey>)> {
+    pub(super) fn forget(&self, owner: Owner) -> Option<(StoredTable, Vec<EntityKey>)> {
         let mut notes = self.notes();
         let place = notes.iter().position(|note| note.owner == owner)?;
         let note = notes.swap_remove(place);

@@ -39,7 +39,7 @@ impl Mode {
     }
 
     /// The modes that conflict with this one.
-    pub fn conflicts(self) -> Modes {
+    pub(super) fn conflicts(self) -> Modes {
         Modes(match self {
             Mode::Row(RowStrength::KeyShare) => 0b1000,
             Mode::Row(RowStrength::Share) => 0b1100,
@@ -58,14 +58,14 @@ impl Mode {
 }
 
 impl Modes {
-    pub const NONE: Self = Self(0);
+    pub(super) const NONE: Self = Self(0);
 
-    pub fn is_empty(self) -> bool {
+    pub(super) fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// PostgreSQL's names of these modes; those of rows are the modes it locks a tuple with.
-    pub fn names(self, of_row: bool) -> impl Iterator<Item = &'static str> {
+    pub(super) fn names(self, of_row: bool) -> impl Iterator<Item = &'static str> {
         const ROW_NAMES: [&str; 4] = ["AccessShareLock", "RowShareLock", "ExclusiveLock", "AccessExclusiveLock"];
         const TABLE_NAMES: [&str; 8] = [
             "AccessShareLock",
@@ -82,26 +82,26 @@ impl Modes {
     }
 
     #[must_use]
-    pub fn with(self, mode: Mode) -> Self {
+    pub(super) fn with(self, mode: Mode) -> Self {
         Self(self.0 | mode.bit())
     }
 
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub(super) fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    pub fn overlap(self, other: Self) -> bool {
+    pub(super) fn overlap(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
     /// Whether the row they are held on cannot have been changed by anybody else.
-    pub fn keep_row_unchanged(self) -> bool {
+    pub(super) fn keep_row_unchanged(self) -> bool {
         self.0 & !Mode::Row(RowStrength::KeyShare).bit() != 0
     }
 
     /// Whether one of them keeps others out at least as much as `mode` would.
-    pub fn cover(self, mode: Mode) -> bool {
+    pub(super) fn cover(self, mode: Mode) -> bool {
         let wanted = mode.conflicts().0;
         let all: &[Mode] = match mode {
             Mode::Row(_) => &ROWS,

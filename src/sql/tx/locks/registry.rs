@@ -351,7 +351,7 @@ impl Locks {
     }
 
     /// Locks as `pg_locks` shows them: of tables and numbers all, of rows those that somebody waits for.
-    pub fn rows(&self) -> Vec<LockRow> {
+    pub(crate) fn rows(&self) -> Vec<LockRow> {
         let mut rows = Vec::new();
         for Noted { owner: Owner { transaction, process }, oid, modes } in self.weak.all() {
             let row = |mode| LockRow { target: ShownTarget::Table(oid), transaction, process, mode, granted: true };
@@ -382,7 +382,7 @@ impl Locks {
     }
 
     /// What each waiting session waits for, as `pg_stat_activity` names it.
-    pub fn waits(&self) -> HashMap<i32, &'static str> {
+    pub(crate) fn waits(&self) -> HashMap<i32, &'static str> {
         let waiting = self.waiting();
         let name = |wanted: &Wanted| match wanted.target {
             Target::Table(_) => "relation",
@@ -393,7 +393,7 @@ impl Locks {
     }
 
     /// The sessions that a session waits for.
-    pub fn blocking(&self, process: i32) -> Vec<i32> {
+    pub(crate) fn blocking(&self, process: i32) -> Vec<i32> {
         let waiting = self.waiting();
         let mine = waiting.iter().filter(|(owner, _)| owner.process == process);
         let blockers = mine.flat_map(|(owner, wanted)| self.blockers(*owner, wanted));

@@ -71,7 +71,14 @@ impl WeakLocks {
     /// Takes a weak lock and gives what was held before; `None` where it is to be taken in the registry. `is_first` says that
     /// the transaction has no lock of the table. What it has noted goes through `moved`, under the lock of the slot, before
     /// the registry is asked.
-    pub fn take(&self, owner: Owner, oid: u32, mode: Mode, is_first: bool, moved: impl FnOnce(Noted)) -> Option<Modes> {
+    pub(super) fn take(
+        &self,
+        owner: Owner,
+        oid: u32,
+        mode: Mode,
+        is_first: bool,
+        moved: impl FnOnce(Noted),
+    ) -> Option<Modes> {
         let mut slot = self.slot(owner);
         // Read under the slot's lock: a transaction that wants a strong mode announces it before it locks the slots to
         // move what is noted in them.
@@ -97,7 +104,7 @@ impl WeakLocks {
     }
 
     /// Goes back to what was held before. False where it is held in the registry.
-    pub fn restore(&self, owner: Owner, oid: u32, before: Modes) -> bool {
+    pub(super) fn restore(&self, owner: Owner, oid: u32, before: Modes) -> bool {
         let mut slot = self.slot(owner);
         let Some(place) = slot.iter().position(|noted| noted.owner == owner && noted.oid == oid) else { return false };
         if before.is_empty() {
@@ -110,7 +117,7 @@ impl WeakLocks {
 
     /// Somebody wants the table in a strong mode: what is noted of it goes through `moved`, each under the lock of its slot, so
     /// that whoever gives it back finds it in one place or the other.
-    pub fn announce(&self, oid: u32, mut moved: impl FnMut(Noted)) -> Strong {
+    pub(super) fn announce(&self, oid: u32, mut moved: impl FnMut(Noted)) -> Strong {
         count(&self.strong, oid).fetch_add(1, Ordering::SeqCst);
         let strong = Strong { counts: Arc::clone(&self.strong), oid };
         for slot in &self.slots {
@@ -121,7 +128,7 @@ impl WeakLocks {
     }
 
     /// All that is noted.
-    pub fn all(&self) -> Vec<Noted> {
+    pub(super) fn all(&self) -> Vec<Noted> {
         self.slots.iter().flat_map(|slot| guard(slot).clone()).collect()
     }
 

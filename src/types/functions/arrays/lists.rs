@@ -29,7 +29,7 @@ pub(super) struct Lists<'a> {
 
 impl<'a> Lists<'a> {
     /// Lists of items of these arrays, which all have one type.
-    pub fn of(sources: Vec<&'a dyn Array>, rows: usize) -> Self {
+    pub(super) fn of(sources: Vec<&'a dyn Array>, rows: usize) -> Self {
         let item_bytes = sources.iter().map(|source| {
             let bytes = source.to_data().get_slice_memory_size().unwrap_or_default();
             size_of::<(usize, usize)>() + bytes / source.len().max(1)
@@ -47,7 +47,7 @@ impl<'a> Lists<'a> {
     }
 
     /// Adds items to the list being made.
-    pub fn push(&mut self, source: usize, items: Range<usize>) {
+    pub(super) fn push(&mut self, source: usize, items: Range<usize>) {
         self.bytes = self.bytes.saturating_add(items.len().saturating_mul(self.item_bytes[source]));
         if self.allowance.allows(self.bytes) {
             self.picked.extend(items.map(|item| (source, item)));
@@ -55,11 +55,11 @@ impl<'a> Lists<'a> {
     }
 
     /// Ends a list.
-    pub fn finish_list(&mut self) {
+    pub(super) fn finish_list(&mut self) {
         self.end(true);
     }
 
-    pub fn push_null(&mut self) {
+    pub(super) fn push_null(&mut self) {
         self.end(false);
     }
 
@@ -71,7 +71,7 @@ impl<'a> Lists<'a> {
 
     /// # Errors
     /// 54000 or 53200 for more items than there is memory for, XX000 when the type is not that of the items.
-    pub fn finish(mut self, sql_type: &SqlType) -> SqlResult<ArrayRef> {
+    pub(super) fn finish(mut self, sql_type: &SqlType) -> SqlResult<ArrayRef> {
         let DataType::List(item) = sql_type.arrow() else {
             return Err(SqlError::new(ErrorKind::Internal, "a list was made for another type"));
         };

@@ -18,43 +18,43 @@ pub(in crate::functions) struct Date {
 }
 
 impl Date {
-    pub fn of_days(days: i64) -> Self {
+    pub(crate) fn of_days(days: i64) -> Self {
         let (year, month, day) = civil_from_days(days);
         Date { year, month: month.cast_signed(), day: day.cast_signed() }
     }
 
     /// Days since 1970-01-01.
-    pub fn days(self) -> i64 {
+    pub(crate) fn days(self) -> i64 {
         days_from_civil(self.year, self.month, self.day)
     }
 
     /// The year as people count it: there is none between 1 BC, which is -1, and 1.
-    pub fn shown_year(self) -> i64 {
+    pub(crate) fn shown_year(self) -> i64 {
         if self.year > 0 { self.year } else { self.year - 1 }
     }
 
     /// 0 is Sunday.
-    pub fn day_of_week(self) -> i64 {
+    pub(crate) fn day_of_week(self) -> i64 {
         (self.days() + 4).rem_euclid(7)
     }
 
     /// 1 is Monday, 7 Sunday.
-    pub fn iso_day_of_week(self) -> i64 {
+    pub(crate) fn iso_day_of_week(self) -> i64 {
         (self.days() + 3).rem_euclid(7) + 1
     }
 
-    pub fn day_of_year(self) -> i64 {
+    pub(crate) fn day_of_year(self) -> i64 {
         self.days() - days_from_civil(self.year, 1, 1) + 1
     }
 
     /// The year that the ISO week belongs to, and the week, from 1.
-    pub fn iso_week(self) -> (i64, i64) {
+    pub(crate) fn iso_week(self) -> (i64, i64) {
         // A week belongs to the year of its Thursday.
         let thursday = Date::of_days(self.days() - self.iso_day_of_week() + 4);
         (thursday.year, (thursday.day_of_year() - 1) / 7 + 1)
     }
 
-    pub fn days_in_month(self) -> i64 {
+    pub(crate) fn days_in_month(self) -> i64 {
         days_in_month(self.year, self.month)
     }
 }
@@ -75,32 +75,32 @@ pub(in crate::functions) struct Moment {
 
 impl Moment {
     /// From microseconds since 1970-01-01T00:00:00.
-    pub fn of_micros(micros: i64) -> Self {
+    pub(crate) fn of_micros(micros: i64) -> Self {
         Moment { date: Date::of_days(micros.div_euclid(MICROS_PER_DAY)), micros: micros.rem_euclid(MICROS_PER_DAY) }
     }
 
     /// # Errors
     /// 22008 outside of what a timestamp holds.
-    pub fn timestamp(self) -> SqlResult<i64> {
+    pub(crate) fn timestamp(self) -> SqlResult<i64> {
         let days = self.date.days();
         let micros = days.checked_mul(MICROS_PER_DAY).and_then(|day| day.checked_add(self.micros));
         micros.filter(|_| days >= FIRST_DAY).ok_or_else(timestamp_out_of_range)
     }
 
-    pub fn hour(self) -> i64 {
+    pub(crate) fn hour(self) -> i64 {
         self.micros / MICROS_PER_HOUR
     }
 
-    pub fn minute(self) -> i64 {
+    pub(crate) fn minute(self) -> i64 {
         self.micros / MICROS_PER_MINUTE % 60
     }
 
-    pub fn second(self) -> i64 {
+    pub(crate) fn second(self) -> i64 {
         self.micros / MICROS_PER_SECOND % 60
     }
 
     /// Of the second.
-    pub fn microsecond(self) -> i64 {
+    pub(crate) fn microsecond(self) -> i64 {
         self.micros % MICROS_PER_SECOND
     }
 }

@@ -14,12 +14,12 @@ pub(in crate::functions) struct Parts {
 }
 
 impl Parts {
-    pub fn of(value: IntervalMonthDayNano) -> Self {
+    pub(crate) fn of(value: IntervalMonthDayNano) -> Self {
         Self { months: value.months.into(), days: value.days.into(), micros: value.nanoseconds / 1_000 }
     }
 
     /// About how long it is, with months of 30 days, in microseconds: its sign is what counts.
-    pub fn estimate(self) -> i128 {
+    pub(crate) fn estimate(self) -> i128 {
         const DAYS_PER_MONTH: i64 = 30;
         const MICROS_PER_DAY: i128 = 86_400_000_000;
         i128::from(self.months * DAYS_PER_MONTH + self.days) * MICROS_PER_DAY + i128::from(self.micros)
@@ -29,7 +29,7 @@ impl Parts {
     ///
     /// # Errors
     /// 22008 outside of what a timestamp holds.
-    pub fn added_to(self, timestamp: i64) -> SqlResult<i64> {
+    pub(crate) fn added_to(self, timestamp: i64) -> SqlResult<i64> {
         let mut moment = Moment::of_micros(timestamp);
         if self.months != 0 {
             let months = moment.date.year * 12 + moment.date.month - 1 + self.months;
@@ -44,7 +44,7 @@ impl Parts {
     ///
     /// # Errors
     /// As [`Parts::added_to`].
-    pub fn added_in(self, zone: Zone, moment: i64) -> SqlResult<i64> {
+    pub(crate) fn added_in(self, zone: Zone, moment: i64) -> SqlResult<i64> {
         let mut moved = moment;
         if self.months != 0 || self.days != 0 {
             moved = zone.to_utc(Parts { micros: 0, ..self }.added_to(zone.to_local(moment)?)?)?;
@@ -57,7 +57,7 @@ impl Parts {
 
     /// # Errors
     /// 22008 for a part that is too large.
-    pub fn interval(self) -> SqlResult<IntervalMonthDayNano> {
+    pub(crate) fn interval(self) -> SqlResult<IntervalMonthDayNano> {
         let months = i32::try_from(self.months).ok();
         let days = i32::try_from(self.days).ok();
         match (months, days, self.micros.checked_mul(1_000)) {

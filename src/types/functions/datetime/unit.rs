@@ -30,7 +30,7 @@ pub(super) enum Unit {
 
 impl Unit {
     /// `None` for what is not a unit. Only the first ten characters count, as in PostgreSQL.
-    pub fn parse(name: &str) -> Option<Self> {
+    pub(super) fn parse(name: &str) -> Option<Self> {
         const LENGTH_MAX: usize = 10;
         let lower: String = name.chars().take(LENGTH_MAX).collect::<String>().to_lowercase();
         Some(match lower.as_str() {

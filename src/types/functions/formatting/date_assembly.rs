@@ -21,7 +21,7 @@ impl Read {
     ///
     /// # Errors
     /// 22007 and 22008 for fields that make no date.
-    pub fn date(&self, text: &str) -> SqlResult<i32> {
+    pub(super) fn date(&self, text: &str) -> SqlResult<i32> {
         let date = self.calendar(text)?;
         self.time(text)?;
         self.zone_seconds(text)?;
@@ -33,7 +33,7 @@ impl Read {
     ///
     /// # Errors
     /// As [`Read::date`].
-    pub fn timestamp(&self, text: &str, zone: Zone) -> SqlResult<i64> {
+    pub(super) fn timestamp(&self, text: &str, zone: Zone) -> SqlResult<i64> {
         let moment = Moment { date: self.calendar(text)?, micros: self.time(text)? };
         if self.zone_sign == 0 {
             return zone.to_utc(moment.timestamp()?);

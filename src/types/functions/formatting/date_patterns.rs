@@ -58,7 +58,7 @@ pub(super) enum Convention {
 }
 
 impl Field {
-    pub fn convention(self) -> Option<Convention> {
+    pub(super) fn convention(self) -> Option<Convention> {
         match self {
             Field::IsoDayOfYear | Field::IsoDayOfWeek | Field::IsoWeek | Field::IsoYear(_) => Some(Convention::IsoWeek),
             Field::MonthName(_)
@@ -77,7 +77,7 @@ impl Field {
     }
 
     /// Whether its value is written in digits.
-    pub fn is_digits(self) -> bool {
+    pub(super) fn is_digits(self) -> bool {
         !matches!(
             self,
             Field::Meridiem(..)

@@ -32,7 +32,7 @@ pub(super) struct Fields {
 
 impl Fields {
     /// Of a timestamp; in a zone, of the local time of a moment.
-    pub fn of_timestamp(micros: i64, zone: Option<Zone>) -> Self {
+    pub(super) fn of_timestamp(micros: i64, zone: Option<Zone>) -> Self {
         let east = zone.map_or(0, |zone| zone.east_at(micros));
         let moment = Moment::of_micros(micros.saturating_add(east.saturating_mul(MICROS_PER_SECOND)));
         let date = moment.date;
@@ -50,7 +50,7 @@ impl Fields {
         }
     }
 
-    pub fn of_interval(parts: Parts) -> Self {
+    pub(super) fn of_interval(parts: Parts) -> Self {
         let seconds = parts.micros / MICROS_PER_SECOND;
         Self {
             date: None,

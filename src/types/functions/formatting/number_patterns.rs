@@ -104,7 +104,7 @@ pub(super) struct NumberTemplate {
 impl NumberTemplate {
     /// # Errors
     /// 42601 for patterns that do not go together.
-    pub fn parse(text: &str) -> SqlResult<Self> {
+    pub(super) fn parse(text: &str) -> SqlResult<Self> {
         let pieces = parse(text, KEYWORDS, false);
         let mut template = Self::default();
         for piece in &pieces {
@@ -116,7 +116,7 @@ impl NumberTemplate {
         Ok(template)
     }
 
-    pub fn has_zeros(&self) -> bool {
+    pub(super) fn has_zeros(&self) -> bool {
         self.zero_start > 0
     }
 

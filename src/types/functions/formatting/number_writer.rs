@@ -19,7 +19,7 @@ pub(super) struct Digits {
 
 impl Digits {
     /// Of a number in plain notation, `-12.50`. What does not fit becomes `##.##`.
-    pub fn of(number: &str, template: &NumberTemplate, behind: usize) -> Self {
+    pub(super) fn of(number: &str, template: &NumberTemplate, behind: usize) -> Self {
         let (negative, text) = match number.strip_prefix('-') {
             Some(text) => (true, text),
             None => (false, number),

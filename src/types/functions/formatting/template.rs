@@ -35,7 +35,7 @@ pub(super) enum Letters {
 
 impl Letters {
     /// A word that is given in capitals with small letters behind the first.
-    pub fn push(self, word: &str, out: &mut String) {
+    pub(super) fn push(self, word: &str, out: &mut String) {
         for (index, c) in word.chars().enumerate() {
             out.push(match self {
                 Letters::Upper => c.to_ascii_uppercase(),

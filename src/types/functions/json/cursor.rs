@@ -21,7 +21,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Kind::Object => "object",
             Kind::Array => "array",
@@ -34,15 +34,15 @@ impl Kind {
 }
 
 impl<'a> Json<'a> {
-    pub fn new(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         Json(text.trim_matches(is_blank))
     }
 
-    pub fn text(self) -> &'a str {
+    pub(super) fn text(self) -> &'a str {
         self.0
     }
 
-    pub fn kind(self) -> Kind {
+    pub(super) fn kind(self) -> Kind {
         match self.0.as_bytes().first() {
             Some(b'{') => Kind::Object,
             Some(b'[') => Kind::Array,
@@ -53,12 +53,12 @@ impl<'a> Json<'a> {
         }
     }
 
-    pub fn is_scalar(self) -> bool {
+    pub(super) fn is_scalar(self) -> bool {
         !matches!(self.kind(), Kind::Object | Kind::Array)
     }
 
     /// What a string contains; the text of any other value.
-    pub fn content(self) -> Cow<'a, str> {
+    pub(super) fn content(self) -> Cow<'a, str> {
         if self.kind() != Kind::String {
             return Cow::Borrowed(self.0);
         }
@@ -66,17 +66,17 @@ impl<'a> Json<'a> {
     }
 
     /// The value as text: NULL for null, a string without its quotes.
-    pub fn as_text(self) -> Option<Cow<'a, str>> {
+    pub(super) fn as_text(self) -> Option<Cow<'a, str>> {
         (self.kind() != Kind::Null).then(|| self.content())
     }
 
     /// The members of an object, in order; nothing of any other value.
-    pub fn members(self) -> Members<'a> {
+    pub(super) fn members(self) -> Members<'a> {
         Members(Items(Reader::new(self.inside(Kind::Object))))
     }
 
     /// The items of an array; nothing of any other value.
-    pub fn items(self) -> Items<'a> {
+    pub(super) fn items(self) -> Items<'a> {
         Items(Reader::new(self.inside(Kind::Array)))
     }
 
@@ -85,12 +85,12 @@ impl<'a> Json<'a> {
     }
 
     /// The member of this key; the last one of several.
-    pub fn member(self, key: &str) -> Option<Json<'a>> {
+    pub(super) fn member(self, key: &str) -> Option<Json<'a>> {
         self.members().filter(|(name, _)| name.content() == key).last().map(|(_, value)| value)
     }
 
     /// The item at a place counted from 0, or from the end if it is negative.
-    pub fn item(self, place: i64) -> Option<Json<'a>> {
+    pub(super) fn item(self, place: i64) -> Option<Json<'a>> {
         let place = if place >= 0 {
             usize::try_from(place).ok()?
         } else {
@@ -100,7 +100,7 @@ impl<'a> Json<'a> {
     }
 
     /// One step of a path: a key, or a place that is written as one.
-    pub fn step(self, step: &str) -> Option<Json<'a>> {
+    pub(super) fn step(self, step: &str) -> Option<Json<'a>> {
         match self.kind() {
             Kind::Object => self.member(step),
             Kind::Array => self.item(step.trim().parse::<i32>().ok()?.into()),

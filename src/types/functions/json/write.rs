@@ -29,25 +29,25 @@ enum Form<'a> {
 }
 
 impl<'a> JsonColumn<'a> {
-    pub fn of(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Self {
+    pub(super) fn of(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Self {
         Self { array, form: form(array, sql_type, style) }
     }
 
-    pub fn is_null(&self, row: usize) -> bool {
+    pub(super) fn is_null(&self, row: usize) -> bool {
         self.array.is_null(row)
     }
 
     /// Whether PostgreSQL sets a line feed before a value of this column in an aggregate.
-    pub fn is_composite(&self) -> bool {
+    pub(super) fn is_composite(&self) -> bool {
         matches!(self.form, Form::List(_) | Form::Record(_))
     }
 
     /// Whether a value of this column can be a key.
-    pub fn is_key(&self) -> bool {
+    pub(super) fn is_key(&self) -> bool {
         !matches!(self.form, Form::Json | Form::List(_) | Form::Record(_))
     }
 
-    pub fn write(&self, row: usize, out: &mut String) {
+    pub(super) fn write(&self, row: usize, out: &mut String) {
         if self.is_null(row) {
             out.push_str("null");
             return;
@@ -73,7 +73,7 @@ impl<'a> JsonColumn<'a> {
     }
 
     /// As [`JsonColumn::write`], a list or row with a line for each of its own.
-    pub fn write_pretty(&self, row: usize, out: &mut String) {
+    pub(super) fn write_pretty(&self, row: usize, out: &mut String) {
         match &self.form {
             Form::List(items) if !self.is_null(row) => write_list(self.array, row, items, "\n ", out),
             Form::Record(fields) if !self.is_null(row) => write_record(row, fields, "\n ", out),
@@ -85,7 +85,7 @@ impl<'a> JsonColumn<'a> {
     ///
     /// # Errors
     /// 22023 for a value that is not plain.
-    pub fn write_key(&self, row: usize, out: &mut String) -> SqlResult<()> {
+    pub(super) fn write_key(&self, row: usize, out: &mut String) -> SqlResult<()> {
         if !self.is_key() {
             let message = "key value must be scalar, not array, composite, or json";
             return Err(SqlError::new(ErrorKind::InvalidParameterValue, message));
@@ -175,17 +175,17 @@ pub(super) struct JsonArgument<'a> {
 
 impl<'a> JsonArgument<'a> {
     /// An argument of the call by its place.
-    pub fn of(call: &'a Call, index: usize) -> Self {
+    pub(super) fn of(call: &'a Call, index: usize) -> Self {
         let argument = &call.arguments[index];
         Self { column: JsonColumn::of(&argument.array, &argument.sql_type, call.style()), argument }
     }
 
     /// All arguments of the call.
-    pub fn all(call: &'a Call) -> Vec<Self> {
+    pub(super) fn all(call: &'a Call) -> Vec<Self> {
         (0..call.arguments.len()).map(|index| Self::of(call, index)).collect()
     }
 
-    pub fn index(&self, row: usize) -> usize {
+    pub(super) fn index(&self, row: usize) -> usize {
         self.argument.index(row)
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Decimal {
 
 impl Decimal {
     /// Of an unscaled value.
-    pub fn new(value: i256, scale: i8) -> Self {
+    pub(super) fn new(value: i256, scale: i8) -> Self {
         let value = BigInt::from_signed_bytes_le(&value.to_le_bytes());
         match u32::try_from(scale) {
             Ok(scale) => Decimal { value, scale },
@@ -40,12 +40,12 @@ impl Decimal {
         }
     }
 
-    pub fn scale(&self) -> u32 {
+    pub(super) fn scale(&self) -> u32 {
         self.scale
     }
 
     /// Without the zeros at its end.
-    pub fn trimmed(mut self) -> Self {
+    pub(super) fn trimmed(mut self) -> Self {
         let ten = BigInt::from(10);
         while self.scale > 0 && (&self.value % &ten).sign() == Sign::NoSign {
             self.value /= &ten;
@@ -55,7 +55,7 @@ impl Decimal {
     }
 
     /// The value times 10^scale, rounded half away from zero.
-    pub fn unscaled(&self, scale: i32) -> BigInt {
+    pub(super) fn unscaled(&self, scale: i32) -> BigInt {
         let from = i32::try_from(self.scale).unwrap_or(i32::MAX);
         if scale >= from {
             return &self.value * ten_to(scale.abs_diff(from));
@@ -67,7 +67,7 @@ impl Decimal {
     ///
     /// # Errors
     /// 22003 when it has more digits.
-    pub fn fit(&self, digits: Digits) -> SqlResult<i256> {
+    pub(super) fn fit(&self, digits: Digits) -> SqlResult<i256> {
         let bytes = self.unscaled(digits.scale.into()).to_signed_bytes_le();
         let sign = if bytes.last().is_some_and(|last| last & 0x80 != 0) { 0xff } else { 0 };
         let mut wide = [sign; 32];

@@ -15,13 +15,13 @@ pub(super) struct Latest {
 pub(super) type Check = fn(Options) -> SqlResult<Options>;
 
 impl Latest {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { expression: String::new(), letters: String::new(), compiled: None }
     }
 
     /// # Errors
     /// 2201B for what is not an expression, 22023 for what is not an option.
-    pub fn of(&mut self, expression: &str, letters: &str, check: Check) -> SqlResult<(&mut Pattern, Options)> {
+    pub(super) fn of(&mut self, expression: &str, letters: &str, check: Check) -> SqlResult<(&mut Pattern, Options)> {
         let is_same = self.compiled.is_some() && self.expression == expression && self.letters == letters;
         if !is_same {
             let options = check(Options::parse(letters)?)?;

@@ -24,7 +24,7 @@ pub(super) struct Options {
 impl Options {
     /// # Errors
     /// 22023 for a letter that means nothing.
-    pub fn parse(letters: &str) -> SqlResult<Self> {
+    pub(super) fn parse(letters: &str) -> SqlResult<Self> {
         let mut options = Self::default();
         for letter in letters.chars() {
             if letter == 'g' {
@@ -38,7 +38,7 @@ impl Options {
     }
 
     /// Takes one letter in; false when it means nothing. These may also stand in front of the expression.
-    pub fn apply(&mut self, letter: char) -> bool {
+    pub(super) fn apply(&mut self, letter: char) -> bool {
         match letter {
             'i' => self.ignore_case = true,
             'c' => self.ignore_case = false,
@@ -58,7 +58,7 @@ impl Options {
 
     /// # Errors
     /// 22023 when `g` was given to a function that looks for one match.
-    pub fn without_global(self, function: &str, instead: Option<&str>) -> SqlResult<Self> {
+    pub(super) fn without_global(self, function: &str, instead: Option<&str>) -> SqlResult<Self> {
         if !self.global {
             return Ok(self);
         }

@@ -42,7 +42,7 @@ struct Extent {
 impl Pattern {
     /// # Errors
     /// 2201B for what is not a regular expression, 0A000 for what is not done here.
-    pub fn new(expression: &str, options: Options) -> SqlResult<Self> {
+    pub(super) fn new(expression: &str, options: Options) -> SqlResult<Self> {
         let translated = translate(expression, options)?;
         let config = meta::Config::new().nfa_size_limit(Some(COMPILED_BYTES_MAX));
         let engine = Regex::builder()
@@ -56,11 +56,11 @@ impl Pattern {
     }
 
     /// How many groups there are in parentheses.
-    pub fn groups(&self) -> usize {
+    pub(super) fn groups(&self) -> usize {
         self.captures.group_info().group_len(regex_automata::PatternID::ZERO).saturating_sub(1)
     }
 
-    pub fn is_match(&self, text: &str) -> bool {
+    pub(super) fn is_match(&self, text: &str) -> bool {
         self.engine.is_match(text)
     }
 
@@ -68,7 +68,7 @@ impl Pattern {
     ///
     /// # Errors
     /// 2201B when the expression turns out too complex.
-    pub fn find_at(&mut self, text: &str, start: usize) -> SqlResult<bool> {
+    pub(super) fn find_at(&mut self, text: &str, start: usize) -> SqlResult<bool> {
         if start > text.len() {
             return Ok(false);
         }
@@ -88,7 +88,7 @@ impl Pattern {
     }
 
     /// The span of the match found last, or of a group of it.
-    pub fn group(&self, index: usize) -> Option<Range<usize>> {
+    pub(super) fn group(&self, index: usize) -> Option<Range<usize>> {
         self.captures.get_group(index).map(|span| span.start..span.end)
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Printed<'a> {
 
 impl<'a> Printed<'a> {
     /// In the style of the session.
-    pub fn of(argument: &'a Argument, style: Style) -> Self {
+    pub(super) fn of(argument: &'a Argument, style: Style) -> Self {
         let padded = matches!(argument.sql_type, SqlType::Char(_));
         Self {
             column: TextColumn::new(&argument.array, &argument.sql_type, &style),
@@ -36,7 +36,7 @@ impl<'a> Printed<'a> {
     }
 
     /// Writes the value of a row; false for NULL.
-    pub fn write(&self, row: usize, out: &mut impl std::fmt::Write) -> bool {
+    pub(super) fn write(&self, row: usize, out: &mut impl std::fmt::Write) -> bool {
         let row = if self.constant { 0 } else { row };
         if self.column.is_null(row) {
             return false;
@@ -47,7 +47,7 @@ impl<'a> Printed<'a> {
     }
 
     /// The same as a cast to text gives it: one of a `char(n)` drops the blanks at its end.
-    pub fn write_as_text(&self, row: usize, out: &mut String) -> bool {
+    pub(super) fn write_as_text(&self, row: usize, out: &mut String) -> bool {
         let is_there = self.write(row, out);
         if self.padded {
             out.truncate(out.trim_end_matches(' ').len());
@@ -55,7 +55,7 @@ impl<'a> Printed<'a> {
         is_there
     }
 
-    pub fn is_null(&self, row: usize) -> bool {
+    pub(super) fn is_null(&self, row: usize) -> bool {
         self.column.is_null(if self.constant { 0 } else { row })
     }
 }

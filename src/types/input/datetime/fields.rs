@@ -47,7 +47,7 @@ pub(super) struct Fields {
 impl Fields {
     /// # Errors
     /// [`Fail::Syntax`] for characters that belong nowhere, and for too many.
-    pub fn split(text: &str) -> Result<Self, Fail> {
+    pub(super) fn split(text: &str) -> Result<Self, Fail> {
         let mut fields =
             Self { characters: [0; MAX_CHARACTERS], used: 0, ends: [(Kind::Number, 0); MAX_FIELDS], count: 0 };
         let mut rest = text.as_bytes();
@@ -77,11 +77,11 @@ impl Fields {
         Ok(fields)
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    pub fn get(&self, index: usize) -> Option<Field<'_>> {
+    pub(super) fn get(&self, index: usize) -> Option<Field<'_>> {
         let (kind, end) = *self.ends[..self.count].get(index)?;
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before].1);
         Some(Field { kind, text: &self.characters[start..end] })
@@ -173,7 +173,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    pub fn of(rest: &'a [u8]) -> Self {
+    pub(super) fn of(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 }

@@ -56,7 +56,7 @@ pub(super) struct Found {
 
 impl Found {
     /// Nothing yet; the parts of a date come in this order where nothing says otherwise.
-    pub fn new(order: DateOrder) -> Self {
+    pub(super) fn new(order: DateOrder) -> Self {
         Self {
             order,
             set: 0,
@@ -77,31 +77,31 @@ impl Found {
     }
 
     /// Sets the date from days since 1970-01-01.
-    pub fn put_days(&mut self, days: i64) {
+    pub(super) fn put_days(&mut self, days: i64) {
         let (year, month, day) = civil_from_days(days);
         (self.year, self.month, self.day) = (year, month.cast_signed(), day.cast_signed());
     }
 
     /// Sets the date from days since the beginning of the Julian period.
-    pub fn put_julian_day(&mut self, day: i64) {
+    pub(super) fn put_julian_day(&mut self, day: i64) {
         self.put_days(day + FIRST_DAY);
         self.whole_year = true;
     }
 
     /// Sets the time of day from its microseconds.
-    pub fn put_micros(&mut self, micros: i64) {
+    pub(super) fn put_micros(&mut self, micros: i64) {
         let seconds = micros / MICROS_PER_SECOND;
         (self.hour, self.minute) = (seconds / 3_600, seconds / 60 % 60);
         (self.second, self.fraction) = (seconds % 60, micros % MICROS_PER_SECOND);
     }
 
     /// Days since 1970-01-01.
-    pub fn days(&self) -> i64 {
+    pub(super) fn days(&self) -> i64 {
         days_from_civil(self.year, self.month, self.day)
     }
 
     /// Microseconds since midnight.
-    pub fn micros(&self) -> i64 {
+    pub(super) fn micros(&self) -> i64 {
         ((self.hour * 60 + self.minute) * 60 + self.second) * MICROS_PER_SECOND + self.fraction
     }
 
@@ -110,7 +110,7 @@ impl Found {
     ///
     /// # Errors
     /// [`Fail::Syntax`] for a part too many.
-    pub fn take_number(&mut self, text: &[u8], set: Set, named_month: bool) -> Result<Set, Fail> {
+    pub(super) fn take_number(&mut self, text: &[u8], set: Set, named_month: bool) -> Result<Set, Fail> {
         let (value, rest) = leading_integer(text)?;
         let digits = text.len() - rest.len();
         match rest.first() {
@@ -158,7 +158,7 @@ impl Found {
     ///
     /// # Errors
     /// [`Fail::Syntax`] for another number of them.
-    pub fn take_digits(&mut self, text: &[u8], set: Set) -> Result<Set, Fail> {
+    pub(super) fn take_digits(&mut self, text: &[u8], set: Set) -> Result<Set, Fail> {
         let point = text.iter().position(|byte| *byte == b'.');
         let digits = &text[..point.unwrap_or(text.len())];
         let value = |part: &[u8]| leading_integer(part).map(|(value, _)| value);
@@ -182,7 +182,7 @@ impl Found {
     ///
     /// # Errors
     /// [`Fail::Overflow`] for more than 59 minutes or 60 seconds.
-    pub fn take_time(&mut self, text: &[u8]) -> Result<Set, Fail> {
+    pub(super) fn take_time(&mut self, text: &[u8]) -> Result<Set, Fail> {
         let (hour, rest) = leading_integer(text)?;
         let clock = Clock::behind(hour, rest)?;
         (self.hour, self.minute, self.second, self.fraction) = (clock.hour, clock.minute, clock.second, clock.fraction);
@@ -190,7 +190,7 @@ impl Found {
     }
 
     /// Whether the time is one of a day, which may end with 24:00:00.
-    pub fn is_time_of_day(&self) -> bool {
+    pub(super) fn is_time_of_day(&self) -> bool {
         (0..=24).contains(&self.hour)
             && (0..60).contains(&self.minute)
             && (0..=60).contains(&self.second)
@@ -202,7 +202,7 @@ impl Found {
     ///
     /// # Errors
     /// [`Fail::DayOrMonth`] for months and days that there never are, [`Fail::Overflow`] for others that are not.
-    pub fn settle_date(&mut self) -> Result<(), Fail> {
+    pub(super) fn settle_date(&mut self) -> Result<(), Fail> {
         if self.set & YEAR != 0 && !self.whole_year {
             self.year = match (self.before_christ, self.short_year) {
                 (false, true) if self.year < 70 => self.year + 2000,
@@ -231,7 +231,7 @@ impl Found {
     ///
     /// # Errors
     /// [`Fail::Overflow`] for more than twelve hours.
-    pub fn settle_half_of_day(&mut self) -> Result<(), Fail> {
+    pub(super) fn settle_half_of_day(&mut self) -> Result<(), Fail> {
         match self.afternoon {
             Some(_) if self.hour > 12 => return Err(Fail::Overflow),
             Some(false) if self.hour == 12 => self.hour = 0,
@@ -257,7 +257,7 @@ impl Clock {
     ///
     /// # Errors
     /// As [`Found::take_time`].
-    pub fn behind(hour: i64, rest: &[u8]) -> Result<Self, Fail> {
+    pub(super) fn behind(hour: i64, rest: &[u8]) -> Result<Self, Fail> {
         let (minute, rest) = leading_integer(rest.strip_prefix(b":").ok_or(Fail::Syntax)?)?;
         let mut clock = Clock { hour, minute, second: 0, fraction: 0, two_parts: rest.is_empty() };
         match rest.first() {

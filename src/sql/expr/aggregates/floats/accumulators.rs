@@ -103,7 +103,7 @@ pub(super) struct Group<S> {
 }
 
 impl<S: Sums> Group<S> {
-    pub fn new(output: Output<S>) -> Self {
+    pub(super) fn new(output: Output<S>) -> Self {
         Self { sums: S::default(), output }
     }
 }
@@ -144,7 +144,7 @@ pub(super) struct Groups<S> {
 }
 
 impl<S: Sums> Groups<S> {
-    pub fn new(output: Output<S>) -> Self {
+    pub(super) fn new(output: Output<S>) -> Self {
         Self { sums: Vec::new(), output }
     }
 }
@@ -226,7 +226,7 @@ pub(super) struct Frame<S> {
 }
 
 impl<S: Sums> Frame<S> {
-    pub fn new(output: Output<S>) -> Self {
+    pub(super) fn new(output: Output<S>) -> Self {
         Self { rows: VecDeque::new(), output }
     }
 }
@@ -275,7 +275,7 @@ pub(super) struct Distinct<S> {
 }
 
 impl<S: Sums> Distinct<S> {
-    pub fn new(output: Output<S>) -> Self {
+    pub(super) fn new(output: Output<S>) -> Self {
         Self { rows: BTreeSet::new(), output }
     }
 

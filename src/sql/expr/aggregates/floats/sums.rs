@@ -125,7 +125,7 @@ pub(super) struct Average(Moments);
 const MODEST: f64 = 1e140;
 
 impl Average {
-    pub fn average(&self) -> Option<f64> {
+    pub(super) fn average(&self) -> Option<f64> {
         (self.0.count > 0.0).then(|| self.0.sum / self.0.count)
     }
 
