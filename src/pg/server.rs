@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::startup::{Authentication, BackendKeyData, SecretKey};
 use tablegate_sql::Engine;
@@ -39,7 +40,16 @@ const FAREWELL: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// When the listener listens on an address that must not be served with this configuration.
-pub async fn serve(
+pub fn serve(
+    listener: TcpListener,
+    engine: Arc<Engine>,
+    config: PgConfig,
+    shutdown: CancellationToken,
+) -> BoxFuture<'static, io::Result<()>> {
+    Box::pin(serve_until(listener, engine, config, shutdown))
+}
+
+async fn serve_until(
     listener: TcpListener,
     engine: Arc<Engine>,
     config: PgConfig,

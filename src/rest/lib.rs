@@ -46,6 +46,7 @@ mod xml;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,7 +151,18 @@ pub fn is_loopback(address: SocketAddr) -> bool {
 ///
 /// # Errors
 /// When the listener listens on an address that must not be served with this configuration.
-pub async fn serve(
+pub fn serve(
+    listener: TcpListener,
+    store: Arc<dyn TableStore>,
+    coordinator: Arc<dyn Coordinator>,
+    clock: Arc<dyn Clock>,
+    config: RestConfig,
+    stop: CancellationToken,
+) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send>> {
+    Box::pin(serve_until(listener, store, coordinator, clock, config, stop))
+}
+
+async fn serve_until(
     listener: TcpListener,
     store: Arc<dyn TableStore>,
     coordinator: Arc<dyn Coordinator>,

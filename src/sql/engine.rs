@@ -13,6 +13,7 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::optimizer::{Analyzer, Optimizer};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use futures::future::BoxFuture;
 use tablegate_store::model::{Clock, EdmDateTime};
 use tablegate_store::table::{ReadOnlyStore, TableStore};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
@@ -126,62 +127,70 @@ impl Engine {
     ///
     /// # Errors
     /// When the store cannot be read or its catalogue is damaged.
-    pub async fn open(store: Arc<dyn TableStore>, clock: Arc<dyn Clock>, config: EngineConfig) -> SqlResult<Arc<Self>> {
-        let commits = Arc::<Commits>::default();
-        let counted =
-            |place, store| -> Arc<dyn TableStore> { Arc::new(CountedStore::new(place, store, commits.clone())) };
-        let store = counted(Place::Public, store);
-        let mounts = config.mounts.iter().cloned().map(|mount| match mount.read_only {
-            true => MountedStore { store: Arc::new(ReadOnlyStore::new(mount.store)), ..mount },
-            false => MountedStore { store: counted(Place::Mount(mount.name), mount.store), ..mount },
-        });
-        let stores = Stores::new(store.clone(), config.scratch.clone().map(|scratch| scratch.0), mounts.collect());
-        let catalog = Catalog::load(stores.clone(), clock.clone()).await?;
-        let base = SessionStateBuilder::new()
-            .with_config(tuning::session_config(config.query_threads))
-            .with_runtime_env(tuning::runtime_env(config.query_memory)?)
-            .with_expr_planners(SessionStateDefaults::default_expr_planners())
-            .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
-            .with_window_functions(SessionStateDefaults::default_window_functions())
-            .with_table_function_list(series())
-            .with_analyzer_rules(stoppable::analyses(tuning::with_own_coercion(Analyzer::new().rules)))
-            .with_optimizer_rules(stoppable::rules(tuning::without_written_order(Optimizer::new().rules)))
-            .with_physical_optimizer_rules(physical_rules())
-            .build();
-        let recorder = Recorder::new(store.clone());
-        let sequences = Arc::new(Sequences::new(stores.clone()));
-        let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial, copies, long_writes, hub, statistics, counters) = Default::default();
-        let sessions = Arc::new(Sessions::since(clock.now().unix_micros()));
-        Ok(Arc::new(Self {
-            stores,
-            catalog,
-            recorder,
-            sequences,
-            write_space,
-            clock,
-            workers: Workers::start(config.query_threads)?,
-            config,
-            timeless: moment(&base, &Moments::unknown()),
-            base,
-            locks,
-            serial,
-            copies,
-            long_writes,
-            hub,
-            sessions,
-            statistics,
-            counters,
-            commits,
-            roster: Roster::default(),
-        }))
+    pub fn open(
+        store: Arc<dyn TableStore>,
+        clock: Arc<dyn Clock>,
+        config: EngineConfig,
+    ) -> BoxFuture<'static, SqlResult<Arc<Self>>> {
+        Box::pin(async move {
+            let commits = Arc::<Commits>::default();
+            let counted =
+                |place, store| -> Arc<dyn TableStore> { Arc::new(CountedStore::new(place, store, commits.clone())) };
+            let store = counted(Place::Public, store);
+            let mounts = config.mounts.iter().cloned().map(|mount| match mount.read_only {
+                true => MountedStore { store: Arc::new(ReadOnlyStore::new(mount.store)), ..mount },
+                false => MountedStore { store: counted(Place::Mount(mount.name), mount.store), ..mount },
+            });
+            let stores = Stores::new(store.clone(), config.scratch.clone().map(|scratch| scratch.0), mounts.collect());
+            let catalog = Catalog::load(stores.clone(), clock.clone()).await?;
+            let base = SessionStateBuilder::new()
+                .with_config(tuning::session_config(config.query_threads))
+                .with_runtime_env(tuning::runtime_env(config.query_memory)?)
+                .with_expr_planners(SessionStateDefaults::default_expr_planners())
+                .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
+                .with_window_functions(SessionStateDefaults::default_window_functions())
+                .with_table_function_list(series())
+                .with_analyzer_rules(stoppable::analyses(tuning::with_own_coercion(Analyzer::new().rules)))
+                .with_optimizer_rules(stoppable::rules(tuning::without_written_order(Optimizer::new().rules)))
+                .with_physical_optimizer_rules(physical_rules())
+                .build();
+            let recorder = Recorder::new(store.clone());
+            let sequences = Arc::new(Sequences::new(stores.clone()));
+            let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
+            let (locks, serial, copies, long_writes, hub, statistics, counters) = Default::default();
+            let sessions = Arc::new(Sessions::since(clock.now().unix_micros()));
+            Ok(Arc::new(Self {
+                stores,
+                catalog,
+                recorder,
+                sequences,
+                write_space,
+                clock,
+                workers: Workers::start(config.query_threads)?,
+                config,
+                timeless: moment(&base, &Moments::unknown()),
+                base,
+                locks,
+                serial,
+                copies,
+                long_writes,
+                hub,
+                sessions,
+                statistics,
+                counters,
+                commits,
+                roster: Roster::default(),
+            }))
+        })
     }
 
     /// Writes what is kept in memory for a moment (the counts of observe mode, values of sequences that were not given
     /// out). To be called before the store is closed, or the last seconds of these are lost.
-    pub async fn flush(&self) {
-        self.recorder.flush().await;
-        self.sequences.give_all_back().await;
+    pub fn flush(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.recorder.flush().await;
+            self.sequences.give_all_back().await;
+        })
     }
 
     pub fn config(&self) -> &EngineConfig {

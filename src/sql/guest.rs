@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tablegate_store::model::{EntityKey, TableName};
 use tablegate_types::error::SqlResult;
 
@@ -126,20 +127,22 @@ impl Guests {
     ///
     /// # Errors
     /// 55P03 when it takes longer than this, 40P01 when it would never end.
-    pub async fn lock(
-        &self,
-        table: &TableName,
-        keys: &[&EntityKey],
+    pub fn lock<'a>(
+        &'a self,
+        table: &'a TableName,
+        keys: &'a [&'a EntityKey],
         patience: Duration,
-    ) -> SqlResult<Option<GuestLocks>> {
-        let mut claims = self.engine.new_claims(self.next_process());
-        if !claims.bind_everybody(Place::Public) {
-            return Ok(None);
-        }
-        let stored = StoredTable::public(table.clone());
-        let oid = self.engine.catalog().oid_of_stored(table);
-        claims.lock_as_guest(&stored, oid, keys, RowStrength::Update, patience).await?;
-        Ok(Some(GuestLocks(claims)))
+    ) -> BoxFuture<'a, SqlResult<Option<GuestLocks>>> {
+        Box::pin(async move {
+            let mut claims = self.engine.new_claims(self.next_process());
+            if !claims.bind_everybody(Place::Public) {
+                return Ok(None);
+            }
+            let stored = StoredTable::public(table.clone());
+            let oid = self.engine.catalog().oid_of_stored(table);
+            claims.lock_as_guest(&stored, oid, keys, RowStrength::Update, patience).await?;
+            Ok(Some(GuestLocks(claims)))
+        })
     }
 
     /// A client has connected.

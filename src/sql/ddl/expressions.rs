@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::new_empty_array;
 use sqlparser::ast::{Expr, Query, Visitor};
+use tablegate_types::built_in::routines;
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::quoting::split_name;
@@ -77,7 +78,7 @@ pub(crate) fn check_value(
     expression: &Expr,
     place: Place,
 ) -> SqlResult<()> {
-    check_form(planner, expression, place)?;
+    check_form(expression, place)?;
     let schema = match place {
         Place::Default => Arc::new(arrow::datatypes::Schema::empty()),
         Place::Check | Place::Generated | Place::CopyWhere => visible_schema(relation),
@@ -138,7 +139,7 @@ pub(crate) fn plan_condition(
     expression: &Expr,
     place: Place,
 ) -> SqlResult<RowExpressions> {
-    check_form(planner, expression, place)?;
+    check_form(expression, place)?;
     let planned = RowExpressions::plan(planner, &relation.name, &visible_schema(relation), vec![expression.clone()])?;
     match planned.types() {
         [SqlType::Bool] => Ok(planned),
@@ -189,20 +190,19 @@ fn check_references(columns: &[DeclaredColumn], expression: &Expr) -> SqlResult<
 }
 
 /// What may not stand in the expression, whatever it means.
-fn check_form(planner: &Planner<'_>, expression: &Expr, place: Place) -> SqlResult<()> {
-    let mut visitor = Form { planner, place };
+fn check_form(expression: &Expr, place: Place) -> SqlResult<()> {
+    let mut visitor = Form { place };
     match walk(expression, &mut visitor) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
-struct Form<'a> {
-    planner: &'a Planner<'a>,
+struct Form {
     place: Place,
 }
 
-impl Visitor for Form<'_> {
+impl Visitor for Form {
     type Break = Box<SqlError>;
 
     fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<Self::Break> {
@@ -224,11 +224,11 @@ impl Visitor for Form<'_> {
                     let message = format!("window functions are not allowed in {places}s");
                     return ControlFlow::Break(SqlError::new(ErrorKind::Windowing, message));
                 }
-                if self.planner.engine.state().aggregate_functions().contains_key(&name) {
+                if routines::is_aggregate(&name) {
                     let message = format!("aggregate functions are not allowed in {places}s");
                     return ControlFlow::Break(SqlError::new(ErrorKind::Grouping, message));
                 }
-                if matches!(name.as_str(), "generate_series" | "unnest" | "regexp_split_to_table") {
+                if routines::gives_rows(&name) {
                     let message = format!("set-returning functions are not allowed in {places}s");
                     return ControlFlow::Break(SqlError::new(ErrorKind::FeatureNotSupported, message));
                 }

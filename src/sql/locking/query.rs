@@ -57,8 +57,7 @@ impl LockingQuery {
     /// write to past this server.
     pub(crate) async fn prepare(planner: &Planner<'_>, query: &Query, declared: &[SqlType]) -> SqlResult<Self> {
         let clause = query.locks.first().map(ToString::to_string).unwrap_or_default();
-        let is_aggregate = |name: &str| planner.engine.state().aggregate_functions().contains_key(name);
-        let chosen = targets::targets(query, &is_aggregate)?;
+        let chosen = targets::targets(query)?;
         let mut query = query.clone();
         query.locks.clear();
         let shown = planner.plan(&query, declared).await?;

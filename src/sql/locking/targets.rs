@@ -7,6 +7,7 @@ use sqlparser::ast::{
     Distinct, Expr, Function, GroupByExpr, Ident, JoinOperator, ObjectName, Query, Select, SelectItem, SetExpr,
     TableFactor, TableWithJoins, Visitor,
 };
+use tablegate_types::built_in::routines;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::newest::TargetNumber;
@@ -28,10 +29,10 @@ pub(super) struct Target {
 /// # Errors
 /// 0A000 with PostgreSQL's reason where a result row does not stand for one row of the table, 42P01 for a table that is
 /// not in FROM.
-pub(super) fn targets(query: &Query, is_aggregate: &dyn Fn(&str) -> bool) -> SqlResult<Vec<Target>> {
+pub(super) fn targets(query: &Query) -> SqlResult<Vec<Target>> {
     let clauses = Clause::all_of(query)?;
     let Some(first) = clauses.first() else { return Ok(Vec::new()) };
-    let select = plain_select(query, first.strength, is_aggregate)?;
+    let select = plain_select(query, first.strength)?;
     let ctes: HashSet<String> =
         query.with.iter().flat_map(|with| &with.cte_tables).map(|cte| fold(&cte.alias.name)).collect();
     let mut sources = Vec::new();
@@ -89,11 +90,7 @@ fn refused(what: impl std::fmt::Display) -> Box<SqlError> {
 }
 
 /// The one SELECT of the query, when its rows are rows of its tables.
-fn plain_select<'q>(
-    query: &'q Query,
-    strength: RowStrength,
-    is_aggregate: &dyn Fn(&str) -> bool,
-) -> SqlResult<&'q Select> {
+fn plain_select(query: &Query, strength: RowStrength) -> SqlResult<&Select> {
     let not_with = |what: &str| refused(format!("{} is not allowed with {what}", name(strength)));
     let select = match &*query.body {
         SetExpr::Select(select) => select,
@@ -113,7 +110,7 @@ fn plain_select<'q>(
     }
     for item in &select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
-            && let Some(what) = folding_function(expr, is_aggregate)
+            && let Some(what) = folding_function(expr)
         {
             return Err(not_with(what));
         }
@@ -125,34 +122,33 @@ fn plain_select<'q>(
 }
 
 /// What kind of function in a select list makes one row of several, or several of one.
-fn folding_function(expr: &Expr, is_aggregate: &dyn Fn(&str) -> bool) -> Option<&'static str> {
-    let mut finder = FunctionFinder { is_aggregate, depth: 0 };
+fn folding_function(expr: &Expr) -> Option<&'static str> {
+    let mut finder = FunctionFinder { depth: 0 };
     match walk(expr, &mut finder) {
         ControlFlow::Break(what) => Some(what),
         ControlFlow::Continue(()) => None,
     }
 }
 
-struct FunctionFinder<'a> {
-    is_aggregate: &'a dyn Fn(&str) -> bool,
+struct FunctionFinder {
     depth: usize,
 }
 
-impl FunctionFinder<'_> {
+impl FunctionFinder {
     fn kind(&self, function: &Function) -> Option<&'static str> {
         let name = function.name.0.last()?.as_ident().map(fold)?;
         if function.over.is_some() {
             return Some("window functions");
         }
         match name.as_str() {
-            "unnest" | "generate_series" => Some("set-returning functions in the target list"),
-            name if (self.is_aggregate)(name) => Some("aggregate functions"),
+            name if routines::gives_rows(name) => Some("set-returning functions in the target list"),
+            name if routines::is_aggregate(name) => Some("aggregate functions"),
             _ => None,
         }
     }
 }
 
-impl Visitor for FunctionFinder<'_> {
+impl Visitor for FunctionFinder {
     type Break = &'static str;
 
     fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<Self::Break> {

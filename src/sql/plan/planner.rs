@@ -156,7 +156,7 @@ impl Planner<'_> {
         let mut query = self.around.over(query)?.into_owned();
         let tables = self.tables_with(&Mentions::of(&query), &Tables::default()).await?;
         self.prepare_names(&mut query)?;
-        names::sources(&query, &tables, self.engine.state(), unreachable)
+        names::sources(&query, &tables, unreachable)
     }
 
     /// How many columns a query has, as far as that can be told from its text.
@@ -166,7 +166,7 @@ impl Planner<'_> {
     pub(crate) async fn width(&self, query: &Query) -> SqlResult<Option<usize>> {
         let query = self.around.over(query)?;
         let tables = self.tables_with(&Mentions::of(&query), &Tables::default()).await?;
-        Ok(names::width(&query, &tables, self.engine.state()))
+        Ok(names::width(&query, &tables))
     }
 
     async fn tables_with(&self, mentions: &Mentions, given: &Tables) -> SqlResult<Tables> {
@@ -184,8 +184,7 @@ impl Planner<'_> {
         changes::only_reads(query)?;
         let mut query = query.clone();
         self.prepare_names(&mut query)?;
-        let state = self.engine.state();
-        let refused = names::resolve(&mut query, tables, state)?;
+        let refused = names::resolve(&mut query, tables)?;
         let typed = self.type_resolved(query, tables, declared);
         if let Some(ungrouped) = refused {
             return Err(typed.err().filter(|error| is_of_types(error.kind)).unwrap_or(ungrouped));

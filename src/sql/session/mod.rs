@@ -43,6 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::common::ScalarValue;
+use futures::future::BoxFuture;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult, Topic};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
@@ -224,26 +225,32 @@ impl Session {
     ///
     /// # Errors
     /// 25P02 in a failed transaction, unless the statement ends it; whatever is wrong with the statement.
-    pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> SqlResult<Prepared> {
-        self.begin_transacting();
-        self.check_not_failed(&statement)?;
-        Box::pin(self.follow_role()).await?;
-        self.begin_statement(&statement).await;
-        let source = statement.source.clone();
-        let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
-        let catalog = self.engine.catalog();
-        let again = catalog.is_shared().then(|| (statement.clone(), catalog.version()));
-        let mut prepared = Box::pin(Prepared::prepare(&self.planner(), statement, declared, &known)).await;
-        if let (Err(error), Some((statement, version))) = (&prepared, again)
-            && error.kind == ErrorKind::UndefinedTable
-        {
-            Box::pin(catalog.follow()).await?;
-            // Another gateway has made it since the catalogue was last read, by this session or behind its back.
-            if catalog.version() != version {
-                prepared = Box::pin(Prepared::prepare(&self.planner(), statement, declared, &known)).await;
+    pub fn prepare<'a>(
+        &'a mut self,
+        statement: Statement,
+        declared: &'a [SqlType],
+    ) -> BoxFuture<'a, SqlResult<Prepared>> {
+        Box::pin(async move {
+            self.begin_transacting();
+            self.check_not_failed(&statement)?;
+            Box::pin(self.follow_role()).await?;
+            self.begin_statement(&statement).await;
+            let source = statement.source.clone();
+            let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
+            let catalog = self.engine.catalog();
+            let again = catalog.is_shared().then(|| (statement.clone(), catalog.version()));
+            let mut prepared = Box::pin(Prepared::prepare(&self.planner(), statement, declared, &known)).await;
+            if let (Err(error), Some((statement, version))) = (&prepared, again)
+                && error.kind == ErrorKind::UndefinedTable
+            {
+                Box::pin(catalog.follow()).await?;
+                // Another gateway has made it since the catalogue was last read, by this session or behind its back.
+                if catalog.version() != version {
+                    prepared = Box::pin(Prepared::prepare(&self.planner(), statement, declared, &known)).await;
+                }
             }
-        }
-        prepared.map_err(|error| source.located(error))
+            prepared.map_err(|error| source.located(error))
+        })
     }
 
     /// Runs a planned statement. Dropping the future or the returned rows cancels it; a commit already handed to the
@@ -251,27 +258,29 @@ impl Session {
     ///
     /// # Errors
     /// 0A000 when the statement would give other columns than it was described with; whatever its run meets.
-    pub async fn execute(
-        &mut self,
-        prepared: &Prepared,
+    pub fn execute<'a>(
+        &'a mut self,
+        prepared: &'a Prepared,
         parameters: Vec<ScalarValue>,
         position: Position,
-    ) -> SqlResult<Outcome> {
-        self.begin_execution(prepared)?;
-        if self.engine.config().accounts.is_some() {
-            Box::pin(self.follow_role()).await?;
-        }
-        if prepared.is_decided_when_it_runs() && prepared.statement().takes_snapshot() {
-            // A change of the catalogue must start from its newest state, with the changes of other gateways.
-            Box::pin(self.engine.catalog().follow()).await?;
-        }
-        self.begin_statement(prepared.statement()).await;
-        let outcome = self.run(prepared, &parameters, position).await;
-        let outcome = outcome.map_err(|error| prepared.statement.source.located(error))?;
-        if !matches!(outcome, Outcome::CopyIn(_)) {
-            self.end_execution(position);
-        }
-        Ok(outcome)
+    ) -> BoxFuture<'a, SqlResult<Outcome>> {
+        Box::pin(async move {
+            self.begin_execution(prepared)?;
+            if self.engine.config().accounts.is_some() {
+                Box::pin(self.follow_role()).await?;
+            }
+            if prepared.is_decided_when_it_runs() && prepared.statement().takes_snapshot() {
+                // A change of the catalogue must start from its newest state, with the changes of other gateways.
+                Box::pin(self.engine.catalog().follow()).await?;
+            }
+            self.begin_statement(prepared.statement()).await;
+            let outcome = self.run(prepared, &parameters, position).await;
+            let outcome = outcome.map_err(|error| prepared.statement.source.located(error))?;
+            if !matches!(outcome, Outcome::CopyIn(_)) {
+                self.end_execution(position);
+            }
+            Ok(outcome)
+        })
     }
 
     /// As [`Session::execute`], of a statement that reads one row by its key and computes nothing; `None` for any other one,
@@ -279,25 +288,27 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::execute`].
-    pub async fn execute_single(
-        &mut self,
-        prepared: &Prepared,
-        parameters: &[ScalarValue],
+    pub fn execute_single<'a>(
+        &'a mut self,
+        prepared: &'a Prepared,
+        parameters: &'a [ScalarValue],
         position: Position,
-    ) -> SqlResult<Option<Single>> {
-        let Some(query) = self.single_read(prepared)? else { return Ok(None) };
-        self.begin_execution(prepared)?;
-        if self.engine.config().accounts.is_some() {
-            Box::pin(self.follow_role()).await?;
-            if !self.may_read_everything() {
-                return Ok(None);
+    ) -> BoxFuture<'a, SqlResult<Option<Single>>> {
+        Box::pin(async move {
+            let Some(query) = self.single_read(prepared)? else { return Ok(None) };
+            self.begin_execution(prepared)?;
+            if self.engine.config().accounts.is_some() {
+                Box::pin(self.follow_role()).await?;
+                if !self.may_read_everything() {
+                    return Ok(None);
+                }
             }
-        }
-        self.begin_statement(prepared.statement()).await;
-        let row = self.run_single(query, parameters, position).await;
-        let Some(row) = row.map_err(|error| prepared.statement.source.located(error))? else { return Ok(None) };
-        self.end_execution(position);
-        Ok(Some(Single { columns: query.columns.clone(), row, tag: RowsTag::Select }))
+            self.begin_statement(prepared.statement()).await;
+            let row = self.run_single(query, parameters, position).await;
+            let Some(row) = row.map_err(|error| prepared.statement.source.located(error))? else { return Ok(None) };
+            self.end_execution(position);
+            Ok(Some(Single { columns: query.columns.clone(), row, tag: RowsTag::Select }))
+        })
     }
 
     fn begin_execution(&mut self, prepared: &Prepared) -> SqlResult<()> {
@@ -318,54 +329,56 @@ impl Session {
     ///
     /// # Errors
     /// What is wrong with the input, with its line; what the commit meets.
-    pub async fn copy_data(&mut self, data: &[u8]) -> SqlResult<()> {
-        self.copy_in(data).await
+    pub fn copy_data<'a>(&'a mut self, data: &'a [u8]) -> BoxFuture<'a, SqlResult<()>> {
+        Box::pin(self.copy_in(data))
     }
 
     /// Rows of COPY FROM STDIN in binary format, which the front-end has read.
     ///
     /// # Errors
     /// What is wrong with the rows, with the number of the first; what the commit meets.
-    pub async fn copy_rows(&mut self, rows: CopiedRows, bytes: usize) -> SqlResult<()> {
-        self.copy_read(rows, bytes).await
+    pub fn copy_rows(&mut self, rows: CopiedRows, bytes: usize) -> BoxFuture<'_, SqlResult<()>> {
+        Box::pin(self.copy_read(rows, bytes))
     }
 
     /// What is wrong with COPY input that the front-end reads, with what is committed already.
-    pub async fn copy_error(&mut self, error: Box<SqlError>) -> Box<SqlError> {
-        self.copy_failed(error).await
+    pub fn copy_error(&mut self, error: Box<SqlError>) -> BoxFuture<'_, Box<SqlError>> {
+        Box::pin(self.copy_failed(error))
     }
 
     /// The input is complete: commits what is left.
     ///
     /// # Errors
     /// As [`Session::copy_data`].
-    pub async fn copy_done(&mut self, position: Position) -> SqlResult<CommandTag> {
-        self.copy_finish(position).await
+    pub fn copy_done(&mut self, position: Position) -> BoxFuture<'_, SqlResult<CommandTag>> {
+        Box::pin(self.copy_finish(position))
     }
 
     /// The client gave up (CopyFail) or the input was bad: forgets what is not committed.
-    pub async fn copy_abort(&mut self) {
-        self.give_up_copy().await;
+    pub fn copy_abort(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(self.give_up_copy())
     }
 
     /// Sync, or the end of a simple query: commits an implicit transaction that is still open.
     ///
     /// # Errors
     /// What the commit meets.
-    pub async fn finish_implicit(&mut self) -> SqlResult<()> {
-        if self.transaction.in_block() {
-            return Ok(());
-        }
-        if self.own.is_empty() && self.transaction.has_collected_nothing() {
-            let committed = self.handles.listener.check_commit();
-            self.finish_transaction(committed.is_ok());
-            return committed;
-        }
-        let collected = self.transaction.take_implicit();
-        match Box::pin(self.commit_and_finish(collected, false)).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(Box::pin(self.concealed(error, Written::none)).await),
-        }
+    pub fn finish_implicit(&mut self) -> BoxFuture<'_, SqlResult<()>> {
+        Box::pin(async move {
+            if self.transaction.in_block() {
+                return Ok(());
+            }
+            if self.own.is_empty() && self.transaction.has_collected_nothing() {
+                let committed = self.handles.listener.check_commit();
+                self.finish_transaction(committed.is_ok());
+                return committed;
+            }
+            let collected = self.transaction.take_implicit();
+            match Box::pin(self.commit_and_finish(collected, false)).await {
+                Ok(()) => Ok(()),
+                Err(error) => Err(Box::pin(self.concealed(error, Written::none)).await),
+            }
+        })
     }
 
     /// An error went to the client: an implicit transaction is dropped, a block becomes failed.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
+use futures::future::BoxFuture;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::prepare::Prepared;
@@ -17,21 +18,23 @@ impl Session {
     ///
     /// # Errors
     /// 42P03 when there is one of this name; as [`Session::execute`].
-    pub async fn open_portal(
-        &mut self,
-        name: &str,
-        prepared: &Prepared,
+    pub fn open_portal<'a>(
+        &'a mut self,
+        name: &'a str,
+        prepared: &'a Prepared,
         parameters: Vec<ScalarValue>,
-    ) -> SqlResult<()> {
-        self.cursors.check_free(name)?;
-        let Outcome::Rows(rows) = self.execute(prepared, parameters, Position::MoreFollow).await? else {
-            return Err(SqlError::new(ErrorKind::Internal, "the query of a portal gave no rows"));
-        };
-        let source = CursorRows::new(rows.stream, None, self.kept_rows("rows of a portal"));
-        let (counted, depth) = (OpenCursor::new(self.engine.counters()), self.transaction.savepoints());
-        let cursor = Cursor::of_portal(self.origin(prepared), rows.columns, source, depth, counted);
-        self.cursors.add(name.to_owned(), cursor);
-        Ok(())
+    ) -> BoxFuture<'a, SqlResult<()>> {
+        Box::pin(async move {
+            self.cursors.check_free(name)?;
+            let Outcome::Rows(rows) = self.execute(prepared, parameters, Position::MoreFollow).await? else {
+                return Err(SqlError::new(ErrorKind::Internal, "the query of a portal gave no rows"));
+            };
+            let source = CursorRows::new(rows.stream, None, self.kept_rows("rows of a portal"));
+            let (counted, depth) = (OpenCursor::new(self.engine.counters()), self.transaction.savepoints());
+            let cursor = Cursor::of_portal(self.origin(prepared), rows.columns, source, depth, counted);
+            self.cursors.add(name.to_owned(), cursor);
+            Ok(())
+        })
     }
 
     /// Where a cursor comes from that a statement makes now.

@@ -2,6 +2,7 @@
 
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
+use futures::future::{BoxFuture, ready};
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
@@ -15,17 +16,21 @@ impl Session {
     ///
     /// # Errors
     /// As the store's. A row that names what is there no longer is an error in the stream.
-    pub async fn with_oids(
-        &mut self,
+    pub fn with_oids<'a>(
+        &'a mut self,
         columns: &[ResultColumn],
         is_wanted: impl Fn(usize) -> bool,
         rows: RowStream,
-    ) -> SqlResult<RowStream> {
+    ) -> BoxFuture<'a, SqlResult<RowStream>> {
         let all = columns.iter().enumerate().map(|(at, column)| (at, column.sql_type.clone()));
         let wanted: Vec<_> = all.filter(|(at, sql_type)| sql_type.is_of_references() && is_wanted(*at)).collect();
         if wanted.is_empty() {
-            return Ok(rows);
+            return Box::pin(ready(Ok(rows)));
         }
+        Box::pin(self.with_numbers(wanted, rows))
+    }
+
+    async fn with_numbers(&mut self, wanted: Vec<(usize, SqlType)>, rows: RowStream) -> SqlResult<RowStream> {
         let system = self.system_catalog();
         let reads = self.reads();
         Box::pin(system.see(&self.engine, &reads)).await?;

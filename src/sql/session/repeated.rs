@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
+use futures::future::BoxFuture;
 use tablegate_types::error::SqlResult;
 use tablegate_types::input::parse_text_as;
 use tablegate_types::sql_type::SqlType;
@@ -107,46 +108,48 @@ impl RepeatedTexts {
 impl Session {
     /// The statement of a text, planned with another one that differs in its constants; `None` where it goes the ordinary
     /// way. Dropping the future loses nothing.
-    pub async fn repeated(&mut self, text: &str) -> Option<Repeated> {
-        if self.transaction_status() == TransactionStatus::Failed
-            || !self.settings.direct_reads()
-            || self.settings.plan_cache() == PlanCache::Custom
-            || self.settings.egt_mode() == EgtMode::Observe
-        {
-            return None;
-        }
-        let version = self.catalog_version()?;
-        let mut lifted = lifted(text)?;
-        let length = lifted.text.len();
-        for constant in &lifted.constants {
-            // Writing to memory does not fail.
-            let _ = write!(lifted.text, " {}", constant.sql_type());
-        }
-        let key = std::mem::take(&mut lifted.text);
-        let prepared = match self.repeated.get(&key) {
-            Some(Is::Planned { prepared, version: of }) if *of == version => Some(prepared.clone()),
-            Some(Is::Other { version: of }) if *of == version => return None,
-            Some(Is::New | Is::Planned { .. } | Is::Other { .. }) => None,
-            None if self.settings.plan_cache() == PlanCache::Generic => None,
-            None => return None,
-        };
-        let prepared = match prepared {
-            Some(prepared) => prepared,
-            None => {
-                let prepared = Box::pin(self.prepare_lifted(&key[..length], &lifted, text)).await;
-                let is = match &prepared {
-                    Some(prepared) => Is::Planned { prepared: prepared.clone(), version },
-                    None => Is::Other { version },
-                };
-                self.repeated.put(&key, is);
-                prepared?
+    pub fn repeated<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Option<Repeated>> {
+        Box::pin(async move {
+            if self.transaction_status() == TransactionStatus::Failed
+                || !self.settings.direct_reads()
+                || self.settings.plan_cache() == PlanCache::Custom
+                || self.settings.egt_mode() == EgtMode::Observe
+            {
+                return None;
             }
-        };
-        if !prepared.is_of_style(self.settings.style()) {
-            return None;
-        }
-        let parameters = self.values_of_constants(&lifted.constants, &prepared.parameters).ok()?;
-        Some(Repeated { prepared, parameters })
+            let version = self.catalog_version()?;
+            let mut lifted = lifted(text)?;
+            let length = lifted.text.len();
+            for constant in &lifted.constants {
+                // Writing to memory does not fail.
+                let _ = write!(lifted.text, " {}", constant.sql_type());
+            }
+            let key = std::mem::take(&mut lifted.text);
+            let prepared = match self.repeated.get(&key) {
+                Some(Is::Planned { prepared, version: of }) if *of == version => Some(prepared.clone()),
+                Some(Is::Other { version: of }) if *of == version => return None,
+                Some(Is::New | Is::Planned { .. } | Is::Other { .. }) => None,
+                None if self.settings.plan_cache() == PlanCache::Generic => None,
+                None => return None,
+            };
+            let prepared = match prepared {
+                Some(prepared) => prepared,
+                None => {
+                    let prepared = Box::pin(self.prepare_lifted(&key[..length], &lifted, text)).await;
+                    let is = match &prepared {
+                        Some(prepared) => Is::Planned { prepared: prepared.clone(), version },
+                        None => Is::Other { version },
+                    };
+                    self.repeated.put(&key, is);
+                    prepared?
+                }
+            };
+            if !prepared.is_of_style(self.settings.style()) {
+                return None;
+            }
+            let parameters = self.values_of_constants(&lifted.constants, &prepared.parameters).ok()?;
+            Some(Repeated { prepared, parameters })
+        })
     }
 
     /// The version of the catalogue that a statement sees; `None` where it sees something of its own over it.

@@ -172,6 +172,20 @@ pub fn named(name: &str) -> &'static [u32] {
     BY_NAME.get(name).map_or(&[], Vec::as_slice)
 }
 
+/// Whether a function of the name makes one value of many rows.
+pub fn is_aggregate(name: &str) -> bool {
+    of_name(name).any(|routine| routine.kind == "a")
+}
+
+/// Whether a function of the name gives any number of rows.
+pub fn gives_rows(name: &str) -> bool {
+    of_name(name).any(|routine| routine.gives_rows)
+}
+
+fn of_name(name: &str) -> impl Iterator<Item = &'static Routine> {
+    named(name).iter().filter_map(|oid| by_oid(*oid))
+}
+
 /// The type of an argument, counted from 0, of a function that is called with so many; `None` where functions of the name
 /// differ in it.
 pub fn argument_type(name: &str, count: usize, index: usize) -> Option<u32> {
@@ -179,7 +193,7 @@ pub fn argument_type(name: &str, count: usize, index: usize) -> Option<u32> {
         let least = routine.arguments.len().saturating_sub(routine.defaults.len());
         (least..=routine.arguments.len()).contains(&count)
     };
-    let takers = named(name).iter().filter_map(|oid| by_oid(*oid)).filter(takes);
+    let takers = of_name(name).filter(takes);
     let mut types = takers.map(|routine| routine.arguments.get(index).copied());
     let first = types.next()??;
     types.all(|other| other == Some(first)).then_some(first)

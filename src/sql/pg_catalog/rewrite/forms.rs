@@ -7,6 +7,7 @@ use sqlparser::ast::{
 use crate::expr::{FIRST_OF, ITEMS_OF, ONLY_OF};
 use crate::syntax::fold;
 pub(super) use crate::syntax::{call, number, take, value};
+use tablegate_types::built_in::routines;
 
 pub(super) fn string(text: &str) -> Expr {
     value(Value::SingleQuotedString(text.to_owned()))
@@ -53,23 +54,5 @@ pub(super) fn arguments(function: &mut Function) -> impl Iterator<Item = &mut Ex
 
 /// Functions whose value is of many rows.
 pub(super) fn is_aggregate(name: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "array_agg",
-        "avg",
-        "bit_and",
-        "bit_or",
-        "bool_and",
-        "bool_or",
-        "count",
-        "every",
-        "first_value",
-        "json_agg",
-        "json_object_agg",
-        "jsonb_agg",
-        "max",
-        "min",
-        "string_agg",
-        "sum",
-    ];
-    NAMES.contains(&name) || [FIRST_OF, ITEMS_OF, ONLY_OF].contains(&name)
+    routines::is_aggregate(name) || [FIRST_OF, ITEMS_OF, ONLY_OF].contains(&name)
 }

@@ -25,7 +25,6 @@ mod whole_row;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::execution::SessionState;
 use sqlparser::ast::{Ident, Query};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::interrupt;
@@ -43,12 +42,8 @@ use crate::syntax::{fold, quoted};
 /// # Errors
 /// 42P01, 42703, 42702, 42712 for tables and columns that are not there, ambiguous or named twice; 42803, 42P20, 42P10
 /// and 42601 for what stands where it must not.
-pub(super) fn resolve(
-    query: &mut Query,
-    tables: &Tables,
-    functions: &SessionState,
-) -> SqlResult<Option<Box<SqlError>>> {
-    let mut resolver = Resolver::new(tables, functions);
+pub(super) fn resolve(query: &mut Query, tables: &Tables) -> SqlResult<Option<Box<SqlError>>> {
+    let mut resolver = Resolver::new(tables);
     resolver.query(query)?;
     let refused = resolver.refused;
     aliases::tell_apart(query, tables);
@@ -60,13 +55,8 @@ pub(super) fn resolve(
 ///
 /// # Errors
 /// As [`resolve`].
-pub(super) fn sources(
-    query: &Query,
-    tables: &Tables,
-    functions: &SessionState,
-    unreachable: &str,
-) -> SqlResult<Vec<Source>> {
-    let mut resolver = Resolver::new(tables, functions);
+pub(super) fn sources(query: &Query, tables: &Tables, unreachable: &str) -> SqlResult<Vec<Source>> {
+    let mut resolver = Resolver::new(tables);
     let around = Scope { unreachable: vec![unreachable.to_owned()], ..Scope::default() };
     resolver
         .within(around, |resolver| {
@@ -77,8 +67,8 @@ pub(super) fn sources(
 }
 
 /// How many columns a query has; `None` where its text does not tell.
-pub(super) fn width(query: &Query, tables: &Tables, functions: &SessionState) -> Option<usize> {
-    Resolver::new(tables, functions).width(&mut query.clone())
+pub(super) fn width(query: &Query, tables: &Tables) -> Option<usize> {
+    Resolver::new(tables).width(&mut query.clone())
 }
 
 /// The stored spelling of the column an identifier means.
@@ -126,7 +116,6 @@ type Columns = Option<Arc<[Output]>>;
 
 struct Resolver<'a> {
     tables: &'a Tables,
-    functions: &'a SessionState,
     /// What columns can mean, innermost last.
     scopes: Vec<Scope>,
     /// Common table expressions in sight, one frame per query.
@@ -143,10 +132,9 @@ struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    fn new(tables: &'a Tables, functions: &'a SessionState) -> Self {
+    fn new(tables: &'a Tables) -> Self {
         Self {
             tables,
-            functions,
             scopes: Vec::new(),
             ctes: Vec::new(),
             aliases: 0,
