@@ -13,11 +13,13 @@ import duckdb
 import analytics
 import beside
 import entities
+import flights
 import keys
 import loads
 import pages
 import pgbench
 import tpch
+from loaders import Loaders
 from report import Report, commit, write
 from servers import Postgres, Tablegate, build_sync_library
 
@@ -31,14 +33,16 @@ class Size:
     entities: int
     many_entities: int
     few_entities: int
+    flights: int
+    restored: int
     scales: tuple
     seconds: int
     runs: int
 
 
-FULL = Size(1_000_000, 10_000_000, 100_000, (0.1, 1.0), 6, 3)
-QUICK = Size(100_000, 300_000, 20_000, (0.01,), 3, 1)
-PARTS = ("keys", "loads", "scans", "beside", "many", "tpch", "pages")
+FULL = Size(1_000_000, 10_000_000, 100_000, flights.ROWS, 3_000_000, (0.1, 1.0), 6, 3)
+QUICK = Size(100_000, 300_000, 20_000, 30_000, 100_000, (0.01,), 3, 1)
+PARTS = ("keys", "loads", "loaders", "scans", "beside", "many", "tpch", "pages")
 
 
 class Bench:
@@ -91,6 +95,9 @@ class Bench:
 
     def loads(self):
         loads.measure(self.report, self.ours, self.postgres, self.work, self.size.entities, self.size.runs)
+
+    def loaders(self):
+        Loaders(self.report, self.ours, self.postgres, self.work, self.size).measure()
 
     def scans(self):
         told = f"{self.size.entities:,} entities"

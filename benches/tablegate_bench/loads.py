@@ -2,6 +2,8 @@
 Then what is done with many rows of such a table at once."""
 
 import time
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -14,9 +16,10 @@ WIDE = 60
 TYPES = ("text", "bigint", "double precision")
 VALUES = ("md5((n + {i})::text) || md5(n::text)", "hash(n + {i}) % 1000000", "(n % 1000) / ({i} + 1.0)")
 
+ONE_KEY = "one key column"
 # Name: columns with their key, and the query that makes so many rows of them.
 TABLES = {
-    "one key column": (
+    ONE_KEY: (
         "id bigint PRIMARY KEY, quantity int, note text, price numeric(10,2), made timestamp",
         "n, hash(n) % 1000, 'note ' || md5(n::text), (hash(n + 2) % 100000) / 100.0, TIMESTAMP '2024-01-01' + to_seconds(n)",
     ),
@@ -31,21 +34,33 @@ TABLES = {
 }
 
 
-def write_csv(path: Path, values: str, rows: int):
+IN_BLOCK = ", in the block that made the table"
+
+
+def sources() -> dict:
+    """By name: the columns of a table with their key, and what writes a file of so many of its rows."""
+    thousand = f"entities, {entities.PER_PARTITION:,} to a partition"
+    made = {name: (columns, partial(write_csv, values)) for name, (columns, values) in TABLES.items()}
+    return made | {thousand: (f"{entities.COLUMNS}, PRIMARY KEY (pk, id)", entities.write_csv)}
+
+
+def write_csv(values: str, path: Path, rows: int):
     duckdb.sql(f"COPY (SELECT {values} FROM range({rows}) AS r(n)) TO '{path}' (FORMAT csv, HEADER false)")
 
 
-def load(server, columns: str, csv: Path, in_block: bool) -> float:
-    """Makes a table, fills it and drops it again. The seconds that COPY took, with COMMIT where it is in a block."""
+def load(server, columns: str, csv: Path, in_block: bool, watched=nullcontext()) -> float:
+    """Makes a table, fills it and drops it again. The seconds that COPY took, with COMMIT where it is in a block; `watched` is
+    entered meanwhile."""
     connection = server.connect()
     if in_block:
         connection.query("BEGIN")
     connection.query(f"CREATE TABLE loaded ({columns})")
-    begun = time.monotonic()
-    connection.copy_in("COPY loaded FROM STDIN WITH (FORMAT csv)", csv)
-    if in_block:
-        connection.query("COMMIT")
-    took = time.monotonic() - begun
+    with watched:
+        begun = time.monotonic()
+        connection.copy_in("COPY loaded FROM STDIN WITH (FORMAT csv)", csv)
+        if in_block:
+            connection.query("COMMIT")
+        took = time.monotonic() - begun
     connection.query("DROP TABLE loaded")
     connection.close()
     server.settle()
@@ -62,20 +77,26 @@ STATEMENTS = {
 }
 
 
-def many_rows(server, columns: str, csv: Path) -> dict:
-    """The seconds of each of the statements on a table that was just filled."""
-    connection = server.connect()
+def fill(connection, columns: str, csv: Path):
+    """The tables of the statements: one with rows, and one like it."""
     for table in ("loaded", "copied"):
         connection.query(f"CREATE TABLE {table} ({columns})")
     connection.copy_in("COPY loaded FROM STDIN WITH (FORMAT csv)", csv)
+
+
+def ask(connection, statement: str):
+    connection.copy_out(statement) if statement.startswith("COPY") else connection.query(statement)
+
+
+def many_rows(server, columns: str, csv: Path) -> dict:
+    """The seconds of each of the statements on a table that was just filled."""
+    connection = server.connect()
+    fill(connection, columns, csv)
     took = {}
     for name, (statement, _) in STATEMENTS.items():
         server.settle()
         begun = time.monotonic()
-        if name == "COPY TO":
-            connection.copy_out(statement)
-        else:
-            connection.query(statement)
+        ask(connection, statement)
         took[name] = time.monotonic() - begun
     connection.query("DROP TABLE loaded, copied")
     connection.close()
@@ -86,9 +107,9 @@ def many_rows(server, columns: str, csv: Path) -> dict:
 def measure(report, ours, postgres, work: Path, rows: int, runs: int):
     """A line for each table, both ways, and for each statement: the servers take turns."""
     load_tables(report, ours, postgres, work, rows, runs)
-    columns, values = TABLES["one key column"]
+    columns, values = TABLES[ONE_KEY]
     csv = work / "loaded.csv"
-    write_csv(csv, values, rows)
+    write_csv(values, csv, rows)
     times = [[many_rows(server, columns, csv) for server in (ours, postgres)] for _ in range(runs)]
     csv.unlink()
     for name, (_, target) in STATEMENTS.items():
@@ -98,19 +119,13 @@ def measure(report, ours, postgres, work: Path, rows: int, runs: int):
 
 def load_tables(report, ours, postgres, work: Path, rows: int, runs: int):
     csv = work / "loaded.csv"
-    thousand = f"entities, {entities.PER_PARTITION:,} to a partition"
-    for name in (*TABLES, thousand):
-        if name == thousand:
-            columns = f"{entities.COLUMNS}, PRIMARY KEY (pk, id)"
-            entities.write_csv(csv, rows)
-        else:
-            columns, values = TABLES[name]
-            write_csv(csv, values, rows)
+    for name, (columns, write) in sources().items():
+        write(csv, rows)
         for in_block in (False, True):
             times = [[], []]
             for _ in range(runs):
                 for server, found in zip((ours, postgres), times):
                     found.append(load(server, columns, csv, in_block))
-            where = ", in the block that made the table" if in_block else ""
-            report.times(f"COPY FROM, {rows:,} rows, {name}{where}", *map(median, times), None, targets=(1.5, None))
+            where = f"COPY FROM, {rows:,} rows, {name}{IN_BLOCK if in_block else ''}"
+            report.times(where, *map(median, times), None, targets=(1.5, None))
         csv.unlink()

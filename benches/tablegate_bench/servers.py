@@ -54,12 +54,19 @@ class Server:
     pid: int
     syncs: Syncs
 
-    def connect(self) -> Connection:
-        return Connection(self.port, self.database)
+    def connect(self, database: str | None = None) -> Connection:
+        return Connection(self.port, database or self.database)
 
     def cpu_seconds(self) -> float:
         """Processor time so far, of the server with all its processes."""
         raise NotImplementedError
+
+    def rss_anon_mb(self) -> float:
+        """Memory of its main process that is not on disk: of tablegate all there is."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("RssAnon"):
+                return int(line.split()[1]) / 1024
+        raise RuntimeError("the kernel does not tell RssAnon")
 
     def settle(self, quiet: float = 2.0, limit: float = 300.0):
         """Waits until it does nothing by itself any more: less than 5 % of one processor for `quiet` seconds, and nothing is left to
@@ -141,13 +148,13 @@ class Tablegate(Server):
         self.syncs = Syncs(folder.parent / f"{folder.name}.syncs", library)
         self.start()
 
-    def start(self) -> float:
-        """Seconds until it answers."""
+    def start(self, *more: str) -> float:
+        """Seconds until it answers. These flags are added to its own."""
         self.port = free_port()
         begun = time.monotonic()
         with open(f"{self.folder}.log", "ab") as log:
             self.process = subprocess.Popen(
-                [self.binary, "serve", "--listen", f"127.0.0.1:{self.port}", *self.flags],
+                [self.binary, "serve", "--listen", f"127.0.0.1:{self.port}", *self.flags, *more],
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **self.syncs.environment},
@@ -159,6 +166,10 @@ class Tablegate(Server):
             print(Path(f"{self.folder}.log").read_text()[-2000:], flush=True)
             raise
         return time.monotonic() - begun
+
+    def restart(self, *more: str):
+        self.stop()
+        self.start(*more)
 
     def warm(self):
         """Reads its files, so that what is measured next is not the disk."""
@@ -175,12 +186,6 @@ class Tablegate(Server):
 
     def cpu_seconds(self) -> float:
         return sum(_stat(self.pid)[11:13]) / TICKS
-
-    def rss_anon_mb(self) -> float:
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("RssAnon"):
-                return int(line.split()[1]) / 1024
-        raise RuntimeError("the kernel does not tell RssAnon")
 
     def version(self) -> str:
         return subprocess.run([self.binary, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
