@@ -31,10 +31,11 @@ differential: ## Compare 20,000 generated statements with PostgreSQL 15 (DIFFERE
 fuzz: ## Send damaged conversations, and all forms nested to 1 MB, for ten minutes each (FUZZ_SECONDS, DEPTH_SECONDS, FUZZ_SEED)
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-600} DEPTH_SECONDS=$${DEPTH_SECONDS:-600} cargo test --test outside fuzz:: -- --nocapture
 
-attack: ## Try to stop, to starve and to deceive the server for an hour (ATTACK_KILLS, ATTACK_FLIPS, ATTACK_STATEMENTS, ATTACK_SEED)
+attack: ## Try to stop, to starve and to deceive the server for an hour (ATTACK_KILLS, ATTACK_LOADS, ATTACK_FLIPS, ATTACK_STATEMENTS, ATTACK_SEED)
 	ATTACK_STATEMENTS=$${ATTACK_STATEMENTS:-1000} ATTACK_TIMEOUT=$${ATTACK_TIMEOUT:-20} ATTACK_ROWS=$${ATTACK_ROWS:-200000} \
 	ATTACK_MEMORY=$${ATTACK_MEMORY:-128} ATTACK_KILLS=$${ATTACK_KILLS:-500} ATTACK_FLIPS=$${ATTACK_FLIPS:-200} \
 	cargo test --test outside attack:: -- --nocapture --test-threads=1
+	ATTACK_LOADS=$${ATTACK_LOADS:-60} cargo test --test killed crash::loaders:: -- --test-threads=1
 
 lint: ## Check formatting and lints; every warning is an error
 	cargo fmt --check

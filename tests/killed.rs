@@ -52,6 +52,13 @@ fn main() -> ExitCode {
     let tests = tests! {
         crash::acknowledged_batches_survive_a_kill_whole,
         crash::alterations::a_kill_leaves_the_old_table_or_the_new_one,
+        crash::loaders::a_kill_leaves_all_of_a_copy_in_a_block_or_nothing,
+        crash::loaders::a_kill_leaves_all_of_a_frame_of_pandas_or_nothing,
+        crash::loaders::a_kill_leaves_all_of_a_restored_dump_or_nothing,
+        crash::loaders::a_kill_leaves_all_of_a_short_copy_or_nothing,
+        crash::loaders::a_kill_leaves_all_of_a_table_that_a_block_copies_into_or_nothing,
+        crash::loaders::a_kill_leaves_whole_transactions_of_a_long_copy,
+        crash::loaders::a_kill_leaves_whole_transactions_of_an_insert_of_a_query,
         crash::loads::a_kill_leaves_all_of_a_copy_or_nothing,
         crash::loads::a_kill_leaves_all_of_a_loaded_table_or_nothing,
         crash::power_loss::a_store_that_does_not_sync_is_found_out,

@@ -11,6 +11,7 @@
 //! | `ATTACK_KILLS`      | 5                 | 500           | kills among transactions                          |
 //! | `ATTACK_FLIPS`      | 12                | 200           | damaged copies of a store                         |
 //!
+//! Kills among loads are in the program `killed`: `ATTACK_LOADS` (2, `make attack` 60) for each kind of them.
 //! The statements of the user without rights are tried all, always.
 #![allow(clippy::print_stdout, reason = "the seed and the figures")]
 

@@ -4,13 +4,12 @@
 //! transactions, provokes errors and reads the catalogue. `install.sh` beside this file puts the drivers in place;
 //! `make test` runs it first.
 
-mod installed;
 mod psql;
 mod rust;
 
 use std::process::{Command, Stdio};
 
-pub(crate) use self::installed::Installed;
+use crate::support::installed::Installed;
 use crate::support::server::{Server, add_user};
 
 const USER: &str = "clara";

@@ -22,7 +22,7 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 use self::blocks::{Block, Kind, Step};
-use crate::clients::Installed;
+use crate::support::installed::Installed;
 use crate::support::server::{DRIVERS, PROGRAM, Server};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");

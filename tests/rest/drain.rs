@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 use super::{address, server};
-use crate::clients::Installed;
+use crate::support::installed::Installed;
 use crate::support::tables::{Request, connection_string, send};
 
 /// Rows that are acknowledged before the server is told to stop.

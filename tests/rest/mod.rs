@@ -7,7 +7,7 @@ mod tokens;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
-use crate::clients::Installed;
+use crate::support::installed::Installed;
 use crate::support::server::{DRIVERS, PROGRAM, Server};
 use crate::support::tables::connection_string;
 

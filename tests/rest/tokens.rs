@@ -11,7 +11,7 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::{Value, json};
 
 use super::server;
-use crate::clients::Installed;
+use crate::support::installed::Installed;
 use crate::support::tables::Target;
 
 const ISSUER: &str = "https://issuer.example/tenant/v2.0";

@@ -1,4 +1,4 @@
-//! Where `install.sh` put the drivers.
+//! Where `tests/clients/install.sh` put the drivers.
 
 use std::env;
 use std::path::PathBuf;
