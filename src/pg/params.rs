@@ -141,16 +141,28 @@ fn binary(sql_type: &SqlType, bytes: &[u8]) -> Result<ScalarValue, Failure> {
     Ok(value)
 }
 
-fn fixed<const N: usize>(bytes: &[u8]) -> SqlResult<[u8; N]> {
+/// The bytes of a value that has so many.
+///
+/// # Errors
+/// 08P01 for too few, 22P03 for too many.
+pub(super) fn fixed<const N: usize>(bytes: &[u8]) -> SqlResult<[u8; N]> {
     bytes.try_into().map_err(|_| if bytes.len() < N { insufficient() } else { invalid("incorrect binary data format") })
 }
 
-fn date(days: i32) -> SqlResult<i32> {
+/// Days since 1970 of PostgreSQL's days.
+///
+/// # Errors
+/// 22008 for infinity.
+pub(super) fn date(days: i32) -> SqlResult<i32> {
     let finite = !matches!(days, i32::MIN | i32::MAX);
     days.checked_add(EPOCH_DAYS).filter(|_| finite).ok_or_else(|| out_of_range("date out of range"))
 }
 
-fn timestamp(micros: i64) -> SqlResult<i64> {
+/// Microseconds since 1970 of PostgreSQL's.
+///
+/// # Errors
+/// 22008 for infinity.
+pub(super) fn timestamp(micros: i64) -> SqlResult<i64> {
     let finite = !matches!(micros, i64::MIN | i64::MAX);
     micros.checked_add(EPOCH_MICROS).filter(|_| finite).ok_or_else(|| out_of_range("timestamp out of range"))
 }

@@ -1,5 +1,6 @@
 //! COPY: the client's data goes to the session as it comes, the session's data to the client as it is made.
 
+mod tuple_column;
 mod tuple_reader;
 mod tuple_writer;
 

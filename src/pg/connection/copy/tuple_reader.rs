@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, new_empty_array};
+use arrow::array::ArrayRef;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use bytes::{Buf, BytesMut};
 use tablegate_sql::session::CopiedRows;
-use tablegate_types::ScalarValue;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
 
 use super::SIGNATURE;
+use super::tuple_column::TupleColumn;
 use crate::error::Failure;
-use crate::params::{Format, decode};
 
 /// Rows that are handed on together.
 const BATCH_ROWS: usize = 4_096;
@@ -38,7 +37,7 @@ pub(super) struct TupleReader {
     /// Number of the tuple under way, from 1.
     tuple: u64,
     /// The fields of complete tuples and of the one under way, by column.
-    values: Vec<Vec<ScalarValue>>,
+    values: Vec<TupleColumn>,
     rows: usize,
     bytes: usize,
 }
@@ -71,7 +70,7 @@ impl TupleReader {
             buffer: BytesMut::new(),
             next: Expected::Signature,
             tuple: 0,
-            values: vec![Vec::new(); columns.len()],
+            values: columns.iter().map(|(_, sql_type)| TupleColumn::new(sql_type)).collect(),
             columns,
             rows: 0,
             bytes: 0,
@@ -142,9 +141,8 @@ impl TupleReader {
                 if self.buffer.len() < length {
                     return Ok(false);
                 }
-                let field = self.buffer.split_to(length);
                 self.bytes += length;
-                self.push(column, Some(&field))?;
+                self.push(column, Some(length))?;
             }
             Expected::Nothing if self.buffer.is_empty() => return Ok(false),
             Expected::Nothing => return Err(bad_format("received copy data after EOF marker")),
@@ -200,17 +198,18 @@ impl TupleReader {
         }
     }
 
-    fn push(&mut self, column: usize, field: Option<&[u8]>) -> SqlResult<()> {
+    /// Takes the field of a column, which is so long; `None` is NULL.
+    fn push(&mut self, column: usize, length: Option<usize>) -> SqlResult<()> {
         let (_, sql_type) = &self.columns[column];
-        let value =
-            decode(sql_type, Format::Binary, field, column + 1, self.reading).map_err(|failure| match failure {
-                Failure::Sql(mut error) => {
-                    error.context = None;
-                    error
-                }
-                other => SqlError::new(ErrorKind::Internal, format!("{other:?}")),
-            })?;
-        self.values[column].push(value);
+        let field = length.map(|length| &self.buffer[..length]);
+        self.values[column].push(sql_type, field, self.reading).map_err(|failure| match failure {
+            Failure::Sql(mut error) => {
+                error.context = None;
+                error
+            }
+            other => SqlError::new(ErrorKind::Internal, format!("{other:?}")),
+        })?;
+        self.buffer.advance(length.unwrap_or(0));
         self.expect_field(column + 1);
         Ok(())
     }
@@ -230,14 +229,8 @@ impl TupleReader {
     }
 
     fn take(&mut self) -> SqlResult<Read> {
-        let arrays = self.values.iter_mut().zip(self.columns.iter()).map(|(values, (_, sql_type))| {
-            let values = std::mem::take(values);
-            let array: ArrayRef = match values.is_empty() {
-                true => new_empty_array(&sql_type.arrow()),
-                false => ScalarValue::iter_to_array(values)?,
-            };
-            Ok(array)
-        });
+        let arrays =
+            self.values.iter_mut().zip(self.columns.iter()).map(|(values, (_, sql_type))| values.take(sql_type));
         let arrays = arrays.collect::<SqlResult<Vec<ArrayRef>>>()?;
         let rows = std::mem::take(&mut self.rows);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
