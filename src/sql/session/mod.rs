@@ -13,6 +13,7 @@ mod define;
 mod explain;
 mod grants;
 mod indexes;
+mod kept_columns;
 mod like;
 mod lock;
 mod locking;

@@ -5,15 +5,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
-use tablegate_store::model::{Entity, EntityKey, Properties, PropertyName};
+use tablegate_store::model::{Entity, EntityKey, EntityKeys, Properties, PropertyName};
+use tablegate_store::table::NewEntities;
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::Session;
+use super::kept_columns::KeptColumns;
 use crate::batches::keys_of_batch;
 use crate::catalog::Declaration;
 use crate::ddl::{Computed, Origin, Rewrite};
@@ -42,7 +44,8 @@ impl Session {
         let planner = self.planner();
         let query = keys_and(before, rewrite.computed.iter().map(|c| c.value.expr.clone()));
         let planned = planner.plan(&query, &[]).await?;
-        let copy = Copy { reads: &planner.reads, before, after: &after, rewrite };
+        let takes_columns = self.engine.stores().at(after.stored.place)?.parallelism().windows;
+        let copy = Copy { reads: &planner.reads, before, after: &after, rewrite, takes_columns };
         let mut batches = planner.run(&planned, &[]).await?;
         while let Some(batch) = batches.next().await {
             copy.batch(&batch?, &mut loader).await?;
@@ -65,12 +68,20 @@ struct Copy<'a> {
     before: &'a Relation,
     after: &'a Relation,
     rewrite: &'a Rewrite,
+    /// The store takes many new entities as columns.
+    takes_columns: bool,
 }
 
 impl Copy<'_> {
     async fn batch(&self, batch: &RecordBatch, loader: &mut TableLoader) -> SqlResult<()> {
-        let old_keys = keys_of_batch(batch)?;
         let values = self.values(batch)?;
+        if self.takes_columns
+            && let Some(entities) = self.as_columns(batch, &values).await?
+            && loader.push_new(Some(entities)).await.map_err(|error| self.told(error))?
+        {
+            return Ok(());
+        }
+        let old_keys = keys_of_batch(batch)?;
         let new_keys = self.new_keys(&values, batch.num_rows())?;
         for (row, old_key) in old_keys.into_iter().enumerate() {
             let Some(stored) = self.reads.get(&self.before.stored, &old_key).await? else { continue };
@@ -79,6 +90,43 @@ impl Copy<'_> {
             loader.push(Entity::new(key, properties)).await.map_err(|error| self.told(error))?;
         }
         Ok(())
+    }
+
+    /// The rows as new entities, if all that is stored of them is in the store, and can be columns.
+    async fn as_columns(&self, batch: &RecordBatch, values: &[ArrayRef]) -> SqlResult<Option<NewEntities>> {
+        let stored = &self.before.stored;
+        if self.reads.own_writes(stored).is_some() {
+            return Ok(None);
+        }
+        let text = |index: usize| batch.column(index).as_string_opt::<i32>();
+        let (Some(partitions), Some(rows)) = (text(0), text(1)) else { return Ok(None) };
+        let computed: Vec<_> = self.rewrite.computed.iter().zip(values).filter_map(|c| self.stored_as(c)).collect();
+        let left_out = |name: &str| {
+            self.rewrite.removed.iter().any(|removed| removed.as_str() == name)
+                || computed.iter().any(|(computed, ..)| computed.as_str() == name)
+        };
+        let reader = self.reads.readers.at(stored.place)?;
+        let Some(mut columns) = KeptColumns::read(reader, stored, (partitions, rows), &left_out).await? else {
+            return Ok(None);
+        };
+        for (name, sql_type, values) in &computed {
+            let Some(column) = edm::to_edm_column(values, sql_type) else { return Ok(None) };
+            columns.push(((*name).clone(), column));
+        }
+        let keys = self.new_entity_keys(values, (partitions, rows))?;
+        Ok(NewEntities::new(&self.after.stored, keys, columns))
+    }
+
+    /// The property that keeps a computed column, its type and its values.
+    fn stored_as<'v>(
+        &self,
+        (computed, values): (&Computed, &'v ArrayRef),
+    ) -> Option<(&PropertyName, &SqlType, &'v ArrayRef)> {
+        let column = &self.after.columns[computed.column];
+        match &column.source {
+            ColumnSource::Property { name, .. } => Some((name, &column.sql_type, values)),
+            _ => None,
+        }
     }
 
     /// The computed columns, each as its column's type.
@@ -108,6 +156,32 @@ impl Copy<'_> {
         if let Some(partition) = &self.after.generated_partition {
             return generated_keys(partition, rows).map(Some);
         }
+        self.after.codec.encode_batch(&self.key_parts(values)?).map(Some).map_err(Into::into)
+    }
+
+    /// The same of rows that have these now, without an object for each.
+    fn new_entity_keys(
+        &self,
+        values: &[ArrayRef],
+        (partitions, rows): (&StringArray, &StringArray),
+    ) -> SqlResult<EntityKeys> {
+        let mut keys = EntityKeys::with_capacity(rows.len());
+        if self.rewrite.keeps_keys {
+            for row in 0..rows.len() {
+                keys.push(partitions.value(row), rows.value(row))?;
+            }
+        } else if let Some(partition) = &self.after.generated_partition {
+            for key in generated_keys(partition, rows.len())? {
+                keys.push(key.partition.as_str(), key.row.as_str())?;
+            }
+        } else {
+            keys = self.after.codec.encode_keys(&self.key_parts(values)?)?;
+        }
+        Ok(keys)
+    }
+
+    /// The columns of the new key.
+    fn key_parts(&self, values: &[ArrayRef]) -> SqlResult<Vec<ArrayRef>> {
         let mut parts = Vec::new();
         for index in self.after.key_columns() {
             let position = self.rewrite.computed.iter().position(|c| c.column == index);
@@ -119,16 +193,13 @@ impl Copy<'_> {
             }
             parts.push(part);
         }
-        self.after.codec.encode_batch(&parts).map(Some).map_err(Into::into)
+        Ok(parts)
     }
 
     fn properties(&self, mut properties: Properties, values: &[ArrayRef], row: usize) -> SqlResult<Properties> {
         self.rewrite.removed.iter().for_each(|name: &PropertyName| properties.remove(name.as_str()));
-        for (computed, array) in self.rewrite.computed.iter().zip(values) {
-            let column = &self.after.columns[computed.column];
-            if let ColumnSource::Property { name, .. } = &column.source
-                && let Some(value) = edm::to_edm(array, &column.sql_type, row)?
-            {
+        for (name, sql_type, array) in self.rewrite.computed.iter().zip(values).filter_map(|c| self.stored_as(c)) {
+            if let Some(value) = edm::to_edm(array, sql_type, row)? {
                 properties.set(name.clone(), value);
             }
         }

@@ -1,0 +1,202 @@
+//! What rows that are written anew keep, as columns: their properties are shown where they lie, and go on without an object for
+//! each row.
+//!
+//! A walk shows all properties of an entity, those that no column of the table names among them, and each as exactly what is
+//! stored. What columns cannot hold, as a property with values of several types, is for another way.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayBuilder, BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, Float64Builder, Int32Builder,
+    Int64Builder, StringArray, StringBuilder,
+};
+use tablegate_store::model::{EdmRef, EntityKey, PropertyName};
+use tablegate_store::table::{
+    Direction, EdmColumn, EntityView, KeyRange, ScanColumns, ScanRequest, ScanStats, StoreError, TableReader,
+};
+use tablegate_types::error::SqlResult;
+
+use crate::place::StoredTable;
+
+/// So many entities are shown before other tasks of the thread may go on.
+const AT_ONCE: usize = 1_024;
+
+/// The properties of consecutive entities, but for those of some names.
+pub(super) struct KeptColumns<'a> {
+    left_out: &'a (dyn Fn(&str) -> bool + Sync),
+    columns: Vec<(PropertyName, Values)>,
+    /// Entities whose properties are in the columns.
+    rows: usize,
+    /// Something is there that columns do not hold.
+    is_mixed: bool,
+}
+
+impl<'a> KeptColumns<'a> {
+    /// Reads the entities under these keys, which are ascending and have no others between them. `None` where the store does
+    /// not show entities where they lie, or columns do not hold them.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(super) async fn read(
+        reader: &dyn TableReader,
+        table: &StoredTable,
+        keys: (&StringArray, &StringArray),
+        left_out: &'a (dyn Fn(&str) -> bool + Sync),
+    ) -> SqlResult<Option<Vec<(PropertyName, EdmColumn)>>> {
+        let count = keys.0.len();
+        if count == 0 {
+            return Ok(Some(Vec::new()));
+        }
+        let first = EntityKey::parse(keys.0.value(0), keys.1.value(0))?;
+        let request = ScanRequest {
+            table: table.name.clone(),
+            ranges: KeyRange::between(Some(&first), None).into(),
+            columns: Arc::new(ScanColumns::new(Vec::new())),
+            predicate: None,
+            direction: Direction::Forward,
+            limit: Some(count),
+            batch_rows: AT_ONCE,
+            stats: Arc::<ScanStats>::default(),
+        };
+        let Some(mut walk) = reader.walk(&request)? else { return Ok(None) };
+        let mut kept = KeptColumns { left_out, columns: Vec::new(), rows: 0, is_mixed: false };
+        while kept.rows < count && !kept.is_mixed {
+            let next = AT_ONCE.min(count - kept.rows);
+            if !walk.advance(next, &mut |entity| kept.visit(entity, keys)).await? {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        Ok(kept.finish(count))
+    }
+
+    /// Takes the properties of the next entity, if it is the one.
+    fn visit(
+        &mut self,
+        entity: &EntityView<'_>,
+        keys: (&StringArray, &StringArray),
+    ) -> Result<ControlFlow<()>, StoreError> {
+        let row = self.rows;
+        if (entity.partition, entity.row) != (keys.0.value(row), keys.1.value(row)) {
+            self.is_mixed = true;
+            return Ok(ControlFlow::Break(()));
+        }
+        // Entities of a table have about the same properties, in the same order.
+        let mut next = 0;
+        entity.properties.each(&mut |name, value| {
+            if (self.left_out)(name) {
+                return;
+            }
+            let is_it = |(known, _): &(PropertyName, Values)| known.as_str() == name;
+            let place = match self.columns.get(next).is_some_and(is_it) {
+                true => Some(next),
+                false => self.columns.iter().position(is_it),
+            };
+            next = place.unwrap_or(next) + 1;
+            let taken = match (place, PropertyName::parse(name)) {
+                (Some(place), _) => self.columns[place].1.push(row, value),
+                (None, Ok(name)) => {
+                    let mut values = Values::of(value);
+                    let taken = values.push(row, value);
+                    self.columns.push((name, values));
+                    taken
+                }
+                (None, Err(_)) => false,
+            };
+            self.is_mixed |= !taken;
+        })?;
+        self.rows += 1;
+        Ok(if self.is_mixed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    fn finish(self, count: usize) -> Option<Vec<(PropertyName, EdmColumn)>> {
+        let all = self.rows == count && !self.is_mixed;
+        all.then(|| self.columns.into_iter().map(|(name, values)| (name, values.finish(count))).collect())
+    }
+}
+
+/// The values of one property, NULL in entities without it.
+enum Values {
+    String(StringBuilder),
+    Int32(Int32Builder),
+    Int64(Int64Builder),
+    Double(Float64Builder),
+    Boolean(BooleanBuilder),
+    DateTime(Int64Builder),
+    Guid(FixedSizeBinaryBuilder),
+    Binary(BinaryBuilder),
+}
+
+impl Values {
+    /// Of the value's type.
+    fn of(value: EdmRef<'_>) -> Self {
+        match value {
+            EdmRef::String(_) => Values::String(StringBuilder::new()),
+            EdmRef::Int32(_) => Values::Int32(Int32Builder::new()),
+            EdmRef::Int64(_) => Values::Int64(Int64Builder::new()),
+            EdmRef::Double(_) => Values::Double(Float64Builder::new()),
+            EdmRef::Boolean(_) => Values::Boolean(BooleanBuilder::new()),
+            EdmRef::DateTime(_) => Values::DateTime(Int64Builder::new()),
+            EdmRef::Guid(_) => Values::Guid(FixedSizeBinaryBuilder::new(16)),
+            EdmRef::Binary(_) => Values::Binary(BinaryBuilder::new()),
+        }
+    }
+
+    /// Sets the value in a row behind all those before; false where it is of another type.
+    fn push(&mut self, row: usize, value: EdmRef<'_>) -> bool {
+        self.fill(row);
+        match (self, value) {
+            (Values::String(values), EdmRef::String(value)) => values.append_value(value),
+            (Values::Int32(values), EdmRef::Int32(value)) => values.append_value(value),
+            (Values::Int64(values), EdmRef::Int64(value)) => values.append_value(value),
+            (Values::Double(values), EdmRef::Double(value)) => values.append_value(value),
+            (Values::Boolean(values), EdmRef::Boolean(value)) => values.append_value(value),
+            (Values::DateTime(values), EdmRef::DateTime(value)) => values.append_value(value.unix_ticks()),
+            (Values::Guid(values), EdmRef::Guid(value)) => return values.append_value(value.as_bytes()).is_ok(),
+            (Values::Binary(values), EdmRef::Binary(value)) => values.append_value(value),
+            _ => return false,
+        }
+        true
+    }
+
+    /// NULLs up to this row.
+    fn fill(&mut self, row: usize) {
+        let missing = row.saturating_sub(self.builder().len());
+        match self {
+            Values::String(values) => (0..missing).for_each(|_| values.append_null()),
+            Values::Int32(values) => values.append_nulls(missing),
+            Values::Int64(values) | Values::DateTime(values) => values.append_nulls(missing),
+            Values::Double(values) => values.append_nulls(missing),
+            Values::Boolean(values) => values.append_nulls(missing),
+            Values::Guid(values) => (0..missing).for_each(|_| values.append_null()),
+            Values::Binary(values) => (0..missing).for_each(|_| values.append_null()),
+        }
+    }
+
+    fn builder(&self) -> &dyn ArrayBuilder {
+        match self {
+            Values::String(values) => values,
+            Values::Int32(values) => values,
+            Values::Int64(values) | Values::DateTime(values) => values,
+            Values::Double(values) => values,
+            Values::Boolean(values) => values,
+            Values::Guid(values) => values,
+            Values::Binary(values) => values,
+        }
+    }
+
+    fn finish(mut self, rows: usize) -> EdmColumn {
+        self.fill(rows);
+        match self {
+            Values::String(mut values) => EdmColumn::String(values.finish()),
+            Values::Int32(mut values) => EdmColumn::Int32(values.finish()),
+            Values::Int64(mut values) => EdmColumn::Int64(values.finish()),
+            Values::Double(mut values) => EdmColumn::Double(values.finish()),
+            Values::Boolean(mut values) => EdmColumn::Boolean(values.finish()),
+            Values::DateTime(mut values) => EdmColumn::DateTime(values.finish()),
+            Values::Guid(mut values) => EdmColumn::Guid(values.finish()),
+            Values::Binary(mut values) => EdmColumn::Binary(values.finish()),
+        }
+    }
+}
