@@ -19,7 +19,7 @@ use super::conditional::all_declared;
 use super::outputs::windowed;
 use super::sets::{Met, is_set_operation, output_operands};
 use super::{Pass, raised};
-use crate::expr::operand::{Operand, is_untyped};
+use crate::expr::operand::{Operand, is_untyped, relabelled};
 use crate::expr::sort_key::{Purpose, keyed};
 use crate::expr::typed::ValueType;
 use crate::expr::{comparison, literal};
@@ -176,7 +176,7 @@ impl Pass<'_> {
             })
             .map(Met::undeclared)
             .collect();
-        let first = self.as_columns(first, &targets)?;
+        let first = plainly_typed(self.as_columns(first, &targets)?, &targets)?;
         let recursive =
             with_work_table(without_planner_casts(Arc::unwrap_or_clone(recursive_term))?, &name, first.schema())?;
         let recursive = Arc::new(self.plan(recursive)?);
@@ -188,7 +188,7 @@ impl Pass<'_> {
                 return Err(raised(changed_type(&name, index + 1, &target.sql_type, &common)));
             }
         }
-        let recursive = self.as_columns(recursive, &targets)?;
+        let recursive = plainly_typed(self.as_columns(recursive, &targets)?, &targets)?;
         RecursiveQuery::try_new(name, first, recursive, is_distinct).map(LogicalPlan::RecursiveQuery)
     }
 
@@ -212,6 +212,28 @@ impl Pass<'_> {
         let compared = compared.alias_qualified(qualifier.cloned(), field.name());
         let plan = LogicalPlan::Projection(Projection::try_new(vec![compared], subquery.subquery)?);
         Ok((left, Subquery { subquery: Arc::new(plan), ..subquery }))
+    }
+}
+
+/// The columns with what their types alone say of them: a constant says its type where a column does not need to, and the
+/// engine takes the terms of a recursive query for different where one of them says more.
+fn plainly_typed(input: Arc<LogicalPlan>, targets: &[Met]) -> Result<Arc<LogicalPlan>> {
+    let schema = input.schema();
+    let plain = |(index, target): (usize, &Met)| {
+        let (qualifier, field) = schema.qualified_field(index);
+        let column = Expr::Column(Column::from((qualifier, field)));
+        match target.value_type.field("", true).metadata() == field.metadata() {
+            true => (column, true),
+            false => {
+                let named = relabelled(column, &target.value_type).alias_qualified(qualifier.cloned(), field.name());
+                (named, false)
+            }
+        }
+    };
+    let (columns, are_plain): (Vec<Expr>, Vec<bool>) = targets.iter().enumerate().map(plain).unzip();
+    match are_plain.contains(&false) {
+        false => Ok(input),
+        true => Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(columns, input)?))),
     }
 }
 

@@ -9,8 +9,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::interrupt;
 
 use super::scope::Found;
-use super::select::find_window;
-use super::{Resolver, whole_row};
+use super::{Resolver, whole_row, windows};
 use crate::expr::find_aggregate;
 use crate::nesting::Nesting;
 use crate::plan::forms::{rows, symmetric};
@@ -184,14 +183,11 @@ impl Names<'_, '_> {
     fn open_call(&mut self, function: &mut Function) -> SqlResult<()> {
         let is_aggregate = self.resolver.is_aggregate(function);
         let is_window = function.over.is_some();
-        let named = match &mut function.over {
-            Some(WindowType::NamedWindow(name)) => Some(name),
-            Some(WindowType::WindowSpec(spec)) => spec.window_name.as_mut(),
-            None => None,
-        };
-        if let Some(name) = named {
-            let known = self.resolver.scopes.last().map(|s| s.windows.as_slice()).unwrap_or_default();
-            *name = find_window(known, name)?;
+        let known = self.resolver.scopes.last().map(|s| s.windows.as_slice()).unwrap_or_default();
+        match &mut function.over {
+            Some(WindowType::NamedWindow(name)) => *name = windows::name_of(known, name)?,
+            Some(WindowType::WindowSpec(spec)) => windows::extend(known, spec)?,
+            None => {}
         }
         if is_window {
             if let Some(place) = self.clause.refuses_windows() {

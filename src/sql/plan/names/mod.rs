@@ -21,6 +21,7 @@ mod select;
 mod sources;
 mod suggestion;
 mod whole_row;
+mod windows;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -6,6 +6,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::suggestion::Suggestion;
 use super::whole_row::WholeRow;
+use super::windows::NamedWindow;
 use super::{Columns, Resolver, differ_in_case, quoted};
 use crate::syntax;
 use crate::syntax::{AtSpan, fold};
@@ -16,8 +17,8 @@ pub(super) struct Scope {
     pub items: Vec<Item>,
     /// Tables that are there, but must not be named from where this scope is seen.
     pub unreachable: Vec<String>,
-    /// The names of the select's WINDOW clause.
-    pub windows: Vec<String>,
+    /// The definitions of the select's WINDOW clause.
+    pub windows: Vec<NamedWindow>,
 }
 
 /// One item of a FROM list: a table, or several joined.

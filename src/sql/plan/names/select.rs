@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
-    NamedWindowExpr, OrderByExpr, Select, SelectItem, WindowSpec,
+    BinaryOperator, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+    NamedWindowExpr, OrderByExpr, Select, SelectItem,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::expr::Clause;
 use super::order::{SelectList, apart, check_distinct_order};
 use super::scope::{Scope, ScopeColumn};
-use super::{Columns, Output, Resolver, grouping, quoted, whole_row};
+use super::{Columns, Output, Resolver, grouping, whole_row, windows};
 use crate::syntax;
 use crate::syntax::{fold, label_of, unique_names};
 
@@ -42,7 +42,7 @@ impl Resolver<'_> {
 
     fn select_within(&mut self, select: &mut Select, order: &mut Vec<OrderByExpr>) -> SqlResult<Columns> {
         if let Some(scope) = self.scopes.last_mut() {
-            scope.windows = select.named_window.iter().map(|window| fold(&window.0)).collect();
+            scope.windows = windows::defined(&mut select.named_window)?;
         }
         if let Some(condition) = &mut select.selection {
             self.expr(condition, Clause::Where)?;
@@ -197,45 +197,16 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves the definitions of WINDOW.
+    /// Resolves the names in the definitions of WINDOW.
     fn windows(&mut self, select: &mut Select) -> SqlResult<()> {
-        let mut known: Vec<String> = Vec::new();
         for window in &mut select.named_window {
-            let name = fold(&window.0);
-            if known.contains(&name) {
-                return Err(SqlError::new(ErrorKind::Windowing, format!("window \"{name}\" is already defined")));
+            let NamedWindowExpr::WindowSpec(spec) = &mut window.1 else { continue };
+            let order = spec.order_by.iter_mut().map(|item| &mut item.expr);
+            for expr in spec.partition_by.iter_mut().chain(order) {
+                self.expr(expr, Clause::Window)?;
             }
-            window.0 = quoted(&name);
-            match &mut window.1 {
-                NamedWindowExpr::NamedWindow(other) => *other = find_window(&known, other)?,
-                NamedWindowExpr::WindowSpec(spec) => self.window(spec, &known)?,
-            }
-            known.push(name);
         }
         Ok(())
-    }
-
-    fn window(&mut self, spec: &mut WindowSpec, known: &[String]) -> SqlResult<()> {
-        if let Some(base) = &mut spec.window_name {
-            *base = find_window(known, base)?;
-        }
-        let order = spec.order_by.iter_mut().map(|item| &mut item.expr);
-        for expr in spec.partition_by.iter_mut().chain(order) {
-            self.expr(expr, Clause::Window)?;
-        }
-        Ok(())
-    }
-}
-
-/// The window of the WINDOW clause that an identifier means.
-///
-/// # Errors
-/// 42704 when there is none.
-pub(super) fn find_window(known: &[String], ident: &Ident) -> SqlResult<Ident> {
-    let name = fold(ident);
-    match known.contains(&name) {
-        true => Ok(quoted(&name)),
-        false => Err(SqlError::new(ErrorKind::UndefinedObject, format!("window \"{name}\" does not exist"))),
     }
 }
 
