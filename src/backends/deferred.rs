@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tablegate_store::model::{EntityKey, StoredEntity, TableName};
 use tablegate_store::table::{
-    Batch, CommitError, GroupError, InsertOutcome, NewEntities, ObservedSchema, Parallelism, Promises, ScanRequest,
-    ScanStream, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome, Written,
+    Batch, CommitError, EntityWindow, GroupError, NewEntities, ObservedSchema, Parallelism, Promises, Refusals,
+    ScanRequest, ScanStream, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome, Written,
 };
 use tokio::sync::OnceCell;
 
@@ -85,7 +85,7 @@ impl TableStore for DeferredStore {
         }
     }
 
-    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+    async fn insert_window(&self, entities: NewEntities) -> Refusals {
         match self.store.get() {
             Some(store) => store.insert_window(entities).await,
             None => entities.all_refused(&StoreError::TableMissing(entities.table().clone())),
@@ -100,9 +100,9 @@ impl TableStore for DeferredStore {
         }
     }
 
-    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
+    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
         match (self.store.get(), windows.first()) {
-            (Some(store), _) => store.insert_group(windows).await,
+            (Some(store), _) => store.write_group(windows).await,
             (None, Some(window)) => Err(StoreError::TableMissing(window.table().clone()).into()),
             (None, None) => Ok(()),
         }

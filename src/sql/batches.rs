@@ -1,8 +1,8 @@
 //! Batches that are not a plan's: keys out of columns, operations into entity group transactions.
 
-use arrow::array::AsArray;
+use arrow::array::{AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
-use tablegate_store::model::{EntityKey, TableName};
+use tablegate_store::model::{EntityKey, EntityKeys, TableName};
 use tablegate_store::table::{Batch, BatchBuilder, Operation};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -11,14 +11,26 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 /// # Errors
 /// XX000 when the columns are not text, and what the constructors of keys refuse.
 pub(crate) fn keys_of_batch(batch: &RecordBatch) -> SqlResult<Vec<EntityKey>> {
-    let text = |index: usize| {
-        batch
-            .column(index)
-            .as_string_opt::<i32>()
-            .ok_or_else(|| SqlError::new(ErrorKind::Internal, "a scan for keys did not give text columns"))
-    };
-    let (partitions, rows) = (text(0)?, text(1)?);
+    let (partitions, rows) = (text_column(batch, 0)?, text_column(batch, 1)?);
     (0..batch.num_rows()).map(|i| Ok(EntityKey::parse(partitions.value(i), rows.value(i))?)).collect()
+}
+
+/// The same, without an object for each.
+///
+/// # Errors
+/// As [`keys_of_batch`].
+pub(crate) fn all_keys_of_batch(batch: &RecordBatch) -> SqlResult<EntityKeys> {
+    let (partitions, rows) = (text_column(batch, 0)?, text_column(batch, 1)?);
+    let mut keys = EntityKeys::with_capacity(batch.num_rows());
+    for row in 0..batch.num_rows() {
+        keys.push(partitions.value(row), rows.value(row))?;
+    }
+    Ok(keys)
+}
+
+fn text_column(batch: &RecordBatch, index: usize) -> SqlResult<&StringArray> {
+    let column = batch.column(index).as_string_opt::<i32>();
+    column.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a scan for keys did not give text columns"))
 }
 
 /// Packs operations, those of a partition one after the other, into as few EGTs as they fit.

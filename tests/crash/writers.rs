@@ -149,7 +149,9 @@ fn as_columns(marks: &[Mark]) -> NewEntities {
 async fn write_columns(store: &EmbeddedStore, marks: impl Iterator<Item = Mark>, all_or_nothing: bool) {
     let (rewriting, inserting): (Vec<Mark>, Vec<Mark>) = marks.partition(|mark| mark.rewrites());
     match (inserting.split_at(inserting.len() / 2), all_or_nothing) {
-        ((some, more), true) => store.insert_group(vec![as_columns(some), as_columns(more)]).await.unwrap(),
+        ((some, more), true) => {
+            store.write_group(vec![as_columns(some).into(), as_columns(more).into()]).await.unwrap()
+        }
         (_, false) => {
             let refused = store.insert_window(as_columns(&inserting)).await;
             assert!(refused.is_empty(), "{refused:?}");

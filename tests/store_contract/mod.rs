@@ -10,6 +10,7 @@ mod concurrency;
 mod durability;
 mod groups;
 mod harness;
+mod known_entities;
 mod model;
 mod new_entities;
 mod observed;
@@ -82,6 +83,9 @@ macro_rules! contract {
                 a_new_entity_that_is_there_refuses_its_transaction_alone,
                 new_entities_of_a_missing_table_are_refused,
                 new_entities_and_batches_meet_each_other,
+            }
+            known_entities {
+                known_entities_are_legal_batches,
             }
             windows {
                 a_refused_batch_leaves_the_others_as_they_are,
@@ -203,6 +207,13 @@ macro_rules! local_contract {
                     a_group_of_new_entities_is_all_or_nothing,
                     readers_see_a_group_of_new_entities_whole,
                 }
+                known_entities {
+                    known_entities_come_to_what_their_batches_come_to,
+                    a_known_entity_that_changed_refuses_all,
+                    versions_that_no_store_gives_are_refused,
+                    new_and_known_entities_are_written_together,
+                    a_known_entity_does_not_grow_beyond_the_limits,
+                }
                 windows {
                     readers_see_a_window_at_once,
                     timestamps_rise_within_a_window,
@@ -244,6 +255,11 @@ macro_rules! durable_contract {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn new_entities_are_there_after_reopening() {
                 crate::store_contract::new_entities::new_entities_are_there_after_reopening::<$backend>().await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn known_entities_are_changed_after_reopening() {
+                crate::store_contract::known_entities::known_entities_are_changed_after_reopening::<$backend>().await;
             }
         }
     };

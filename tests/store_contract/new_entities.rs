@@ -6,7 +6,9 @@ use arrow::array::{
     BinaryArray, BooleanArray, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array, StringArray,
 };
 use tablegate::store::model::{EdmValue, EntityKeys, PropertyName, TableName};
-use tablegate::store::table::{CommitError, EdmColumn, GroupError, NewEntities, Operation, Rejection, StoreError};
+use tablegate::store::table::{
+    CommitError, EdmColumn, EntityWindow, GroupError, NewEntities, Operation, Rejection, StoreError,
+};
 
 use crate::store_contract::harness::{
     Durable, Scan, Store, entity, get, int, key, name, new_table, properties, stored, system_clock, table, write,
@@ -154,20 +156,20 @@ pub(super) async fn new_entities_and_batches_meet_each_other(store: &Store) {
 pub(super) async fn a_group_of_new_entities_is_all_or_nothing(store: &Store) {
     let orders = new_table(store).await;
     write(store, &orders, Operation::Insert(entity("d", "", [("n", int(7))]))).await;
-    let window = |partitions: &[&str]| numbered(&orders, partitions);
-    let refused = store.insert_group(vec![window(&["b", "a"]), window(&["e", "d", "c"])]).await.unwrap_err();
+    let window = |partitions: &[&str]| EntityWindow::from(numbered(&orders, partitions));
+    let refused = store.write_group(vec![window(&["b", "a"]), window(&["e", "d", "c"])]).await.unwrap_err();
     let GroupError::Rejected { batch: 3, index: 0, key: found, reason: Rejection::EntityExists } = &refused else {
         panic!("{refused:?}")
     };
     assert_eq!(*found, key("d", ""));
-    let twice = store.insert_group(vec![window(&["x", "y"]), window(&["z", "x"])]).await.unwrap_err();
+    let twice = store.write_group(vec![window(&["x", "y"]), window(&["z", "x"])]).await.unwrap_err();
     assert!(matches!(&twice, GroupError::DuplicateKey { key: found, .. } if *found == key("x", "")), "{twice:?}");
-    let gone = store.insert_group(vec![window(&["a"]), numbered(&table("Gone"), &["a"])]).await.unwrap_err();
+    let gone = store.write_group(vec![window(&["a"]), numbered(&table("Gone"), &["a"]).into()]).await.unwrap_err();
     assert!(matches!(gone, GroupError::Store(StoreError::TableMissing(_))), "{gone:?}");
     assert_eq!(Scan::of(&orders).run(store).await.keys(), [key("d", "")], "nothing was written");
-    let none = numbered(&orders, &[]);
-    store.insert_group(vec![window(&["b", "a"]), none, window(&["e", "c"])]).await.unwrap();
-    store.insert_group(Vec::new()).await.unwrap();
+    let none = window(&[]);
+    store.write_group(vec![window(&["b", "a"]), none, window(&["e", "c"])]).await.unwrap();
+    store.write_group(Vec::new()).await.unwrap();
     assert_eq!(
         Scan::of(&orders).run(store).await.keys(),
         ["a", "b", "c", "d", "e"].map(|partition| key(partition, ""))
@@ -180,13 +182,13 @@ pub(super) async fn readers_see_a_group_of_new_entities_whole(store: &Store) {
     let group = |n: usize| {
         let partitions: Vec<String> = (0..40).map(|i| format!("{i:02}-{n}")).collect();
         let partitions: Vec<&str> = partitions.iter().map(String::as_str).collect();
-        vec![numbered(&orders, &partitions[..20]), numbered(&orders, &partitions[20..])]
+        vec![numbered(&orders, &partitions[..20]).into(), numbered(&orders, &partitions[20..]).into()]
     };
     let writer = {
         let (store, groups) = (Arc::clone(store), (0..50).map(group).collect::<Vec<_>>());
         tokio::spawn(async move {
             for group in groups {
-                store.insert_group(group).await.unwrap();
+                store.write_group(group).await.unwrap();
                 tokio::task::yield_now().await;
             }
         })

@@ -8,8 +8,8 @@ use futures::SinkExt;
 use tablegate::backends::memory::MemoryStore;
 use tablegate::store::model::SystemClock;
 use tablegate::store::table::{
-    Batch, CommitError, GroupError, InsertOutcome, NewEntities, StoreError, StoreLayer, TableStore, WindowOutcome,
-    Written,
+    Batch, CommitError, EntityWindow, GroupError, NewEntities, Refusals, StoreError, StoreLayer, TableStore,
+    WindowOutcome, Written,
 };
 
 use crate::wire::harness::{PATIENCE, Server};
@@ -122,7 +122,7 @@ impl StoreLayer for Full {
         }
     }
 
-    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+    async fn insert_window(&self, entities: NewEntities) -> Refusals {
         match self.check() {
             Ok(()) => self.store.insert_window(entities).await,
             Err(error) => (0..entities.transactions()).map(|index| (index, error.clone().into())).collect(),
@@ -134,9 +134,9 @@ impl StoreLayer for Full {
         self.store.commit_group(batches).await
     }
 
-    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
+    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
         self.check()?;
-        self.store.insert_group(windows).await
+        self.store.write_group(windows).await
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Commit<'a> {
     pub(super) live: &'a Live,
     pub(super) recorders: &'a Recorders,
     pub(super) building: &'a Building,
-    probe: &'a Probe,
+    pub(super) probe: &'a Probe,
     pub(super) stamps: Stamps<'a>,
     pub(super) writes: OwnedWriteBatch,
     /// Tables as they are after it, under their numbers.

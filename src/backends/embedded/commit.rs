@@ -1,7 +1,7 @@
 //! The commit thread: the only writer.
 //!
 //! It works in rounds. A round takes all commits that wait, or are about to ([`super::gathering`]), checks and writes each
-//! as an atomic batch of its own (those of a window together: [`super::window`]), makes all of them durable with one sync, publishes a view that holds them, and only then
+//! as an atomic batch of its own (those of a window or group together: [`super::window`], [`super::group`]), makes all of them durable with one sync, publishes a view that holds them, and only then
 //! answers. So a sync is shared by those who wait for it, readers never see what could still be lost, and a commit is
 //! checked against every earlier one, published or not.
 
@@ -10,15 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use tablegate_store::model::{Clock, Span, TableName};
-use tablegate_store::table::{
-    Batch, CommitError, GroupError, InsertOutcome, Operation, StoreError, WindowOutcome, Written,
-};
+use tablegate_store::table::{Batch, CommitError, GroupError, Operation, Refusals, StoreError, WindowOutcome, Written};
 use tokio::sync::{mpsc, oneshot};
 
 use super::EmbeddedOptions;
 use super::analyze::{Found, Recorders, Recording};
 use super::apply::{Checked, Commit, find};
 use super::encoded::EncodedEntities;
+use super::encoded_window::EncodedWindow;
 use super::engine::{Engine, WriteError};
 use super::gathering::Gathering;
 use super::guard::Folder;
@@ -50,8 +49,8 @@ pub(super) enum Job {
     Commit(Batch, Reply<Vec<Written>, CommitError>),
     Group(Vec<Batch>, Reply<Vec<Vec<Written>>, GroupError>),
     Window(Vec<Batch>, oneshot::Sender<WindowOutcome>),
-    Insert(Box<EncodedEntities>, oneshot::Sender<InsertOutcome>),
-    InsertGroup(Vec<EncodedEntities>, Reply<(), GroupError>),
+    Insert(Box<EncodedEntities>, oneshot::Sender<Refusals>),
+    WriteGroup(Vec<EncodedWindow>, Reply<(), GroupError>),
     CreateTable(TableName, Reply<()>),
     DropTable(TableName, Reply<()>),
     /// From now on, keep in mind what is written into the table.
@@ -71,9 +70,9 @@ impl Job {
         match self {
             Job::Commit(batch, _) => deletes(batch),
             Job::Group(batches, _) | Job::Window(batches, _) => batches.iter().all(deletes),
+            Job::WriteGroup(windows, _) => windows.iter().all(EncodedWindow::frees_room),
             Job::DropTable(..) | Job::TrimDelta(..) => true,
             Job::Insert(..)
-            | Job::InsertGroup(..)
             | Job::CreateTable(..)
             | Job::StartAnalyze(..)
             | Job::FinishAnalyze(..)
@@ -89,8 +88,8 @@ impl Job {
         match self {
             Job::Commit(batch, _) => batch.operations().len(),
             Job::Group(batches, _) | Job::Window(batches, _) => count(batches),
-            Job::Insert(new, _) => new.len(),
-            Job::InsertGroup(windows, _) => windows.iter().map(EncodedEntities::len).sum(),
+            Job::Insert(new, _) => new.keys.len(),
+            Job::WriteGroup(windows, _) => windows.iter().map(|window| window.keys().len()).sum(),
             Job::CreateTable(..)
             | Job::DropTable(..)
             | Job::StartAnalyze(..)
@@ -111,7 +110,7 @@ impl Job {
             Job::Group(_, reply) => drop(reply.send(Err(error.into()))),
             Job::Window(batches, reply) => drop(reply.send(refused(batches.len(), &error))),
             Job::Insert(new, reply) => drop(reply.send(all_refused(new.entities.transactions(), Vec::new(), &error))),
-            Job::InsertGroup(_, reply) => drop(reply.send(Err(error.into()))),
+            Job::WriteGroup(_, reply) => drop(reply.send(Err(error.into()))),
             Job::CreateTable(_, reply)
             | Job::DropTable(_, reply)
             | Job::FinishAnalyze(_, _, reply)
@@ -263,7 +262,7 @@ impl Committer {
                 let transactions = new.entities.transactions();
                 answer_insertion(reply, transactions, self.insert_window(*new))
             }
-            Job::InsertGroup(windows, reply) => answer(reply, self.insert_group(windows)),
+            Job::WriteGroup(windows, reply) => answer(reply, self.write_group(windows)),
             Job::CreateTable(name, reply) => answer(reply, self.create_table(name)),
             Job::DropTable(name, reply) => answer(reply, self.drop_table(&name)),
             Job::StartAnalyze(name, reply) => answer(reply, self.start_analyze(&name)),

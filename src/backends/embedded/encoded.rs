@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 
 use tablegate_store::model::limits::CUSTOM_PROPERTIES_MAX;
-use tablegate_store::model::{EdmType, EntityKey, PropertyName};
+use tablegate_store::model::{EdmType, PropertyName};
 use tablegate_store::table::{EdmColumn, NewEntities, TypeSet};
 
-use super::key_bytes::{NUMBER_BYTES, put_keys};
+use super::encoded_keys::EncodedKeys;
 use super::row::{is_wide, put_signature_of, put_values, variable_bytes};
 
 /// Which columns have a value in a row: a bit for each.
@@ -17,15 +17,11 @@ type Present = [u64; CUSTOM_PROPERTIES_MAX.div_ceil(64)];
 /// New entities, in the order of their transactions.
 pub(super) struct EncodedEntities {
     pub(super) entities: NewEntities,
-    /// The keys of rows, one behind the other, with room for the table's number before each.
-    keys: Vec<u8>,
-    key_ends: Vec<usize>,
+    pub(super) keys: EncodedKeys,
     /// The values of rows as they lie in their bytes, one behind the other.
     values: Vec<u8>,
     rows: Vec<EncodedRow>,
     pub(super) forms: Vec<Form>,
-    /// The rows with the least and the greatest key.
-    ends: Option<(usize, usize)>,
 }
 
 /// A row's values: where they end, and of what they are.
@@ -50,13 +46,12 @@ impl EncodedEntities {
     pub(super) fn new(entities: NewEntities) -> Self {
         let rows = entities.len();
         let mut forms = Forms::new(entities.columns());
-        let (mut keys, mut key_ends) = (Vec::with_capacity(rows * 32), Vec::with_capacity(rows));
+        let mut keys = EncodedKeys::with_capacity(rows);
         let (mut values, mut encoded) = (Vec::new(), Vec::with_capacity(rows));
         for index in 0..entities.transactions() {
             for place in entities.transaction(index) {
                 let (partition, row) = entities.keys().pair(place);
-                put_keys(&mut keys, 0, partition, row);
-                key_ends.push(keys.len());
+                keys.push(partition, row);
                 let form = forms.of(place);
                 let columns = &forms.forms[form].columns;
                 let of_row = columns.iter().map(|column| entities.columns()[*column].1.value(place));
@@ -66,39 +61,7 @@ impl EncodedEntities {
             }
         }
         let forms = forms.forms;
-        let mut new = Self { entities, keys, key_ends, values, rows: encoded, forms, ends: None };
-        let by_key = |one: &usize, other: &usize| new.key(*one).cmp(new.key(*other));
-        new.ends = (0..rows).min_by(by_key).zip((0..rows).max_by(by_key));
-        new
-    }
-
-    /// Says which table's they are.
-    pub(super) fn set_table(&mut self, number: u32) {
-        let mut start = 0;
-        for end in &self.key_ends {
-            self.keys[start..start + NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
-            start = *end;
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// The least and the greatest key.
-    pub(super) fn span(&self) -> Option<(&[u8], &[u8])> {
-        self.ends.map(|(first, last)| (self.key(first), self.key(last)))
-    }
-
-    pub(super) fn key(&self, row: usize) -> &[u8] {
-        let start = row.checked_sub(1).map_or(0, |before| self.key_ends[before]);
-        &self.keys[start..self.key_ends[row]]
-    }
-
-    /// The key of a row on its own.
-    pub(super) fn entity_key(&self, row: usize) -> EntityKey {
-        let mut places = (0..self.entities.transactions()).flat_map(|index| self.entities.transaction(index));
-        self.entities.keys().key(places.nth(row).unwrap_or_default())
+        Self { entities, keys, values, rows: encoded, forms }
     }
 
     pub(super) fn row(&self, row: usize) -> (EncodedRow, &[u8]) {
@@ -190,14 +153,14 @@ mod tests {
         ];
         let entities = NewEntities::new(&TableName::parse("Orders").unwrap(), keys, columns).unwrap();
         let mut encoded = EncodedEntities::new(entities.clone());
-        encoded.set_table(7);
+        encoded.keys.set_table(7);
         let mut table = TableMeta::new(7, entities.table().clone());
         let places: Vec<usize> = (0..entities.transactions()).flat_map(|index| entities.transaction(index)).collect();
         assert_eq!(places, [1, 4, 0, 2, 3]);
         let at = EdmDateTime::from_unix_ticks(9).unwrap();
         for (row, place) in places.into_iter().enumerate() {
             let entity = entities.entity(place);
-            assert_eq!(encoded.key(row), key_bytes::of_entity(7, &entity.key));
+            assert_eq!(encoded.keys.get(row), key_bytes::of_entity(7, &entity.key));
             let (EncodedRow { form, is_wide, .. }, values) = encoded.row(row);
             let form = &encoded.forms[form];
             let shape = table.shape_of_columns(&form.properties, &form.signature);
@@ -208,7 +171,7 @@ mod tests {
             table.encode_row(&entity.properties, at, &mut expected);
             assert_eq!(bytes, expected);
         }
-        let (first, last) = encoded.span().unwrap();
+        let (first, last) = encoded.keys.span().unwrap();
         assert_eq!((first, last), (&*key_bytes::of_row(7, "a", "1"), &*key_bytes::of_row(7, "c", "")));
     }
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Slice};
+use fjall::{
+    AbstractTree, Database, Iter, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Slice,
+};
 use tablegate_store::table::{StoreError, StoreFigures};
 
 use super::guard::Folder;
@@ -91,6 +93,11 @@ impl Engine {
     pub(super) fn has_no_rows(&self, from: &[u8], to: &[u8]) -> Result<bool, StoreError> {
         let first = || self.rows.range(from..=to).next().map(fjall::Guard::key).transpose();
         Ok(self.guarded(first)?.is_none())
+    }
+
+    /// The rows between these keys and under them, as they were last written, published or not.
+    pub(super) fn rows_between(&self, from: &[u8], to: &[u8]) -> Iter {
+        self.rows.range(from..=to)
     }
 
     /// Writes a batch, whole or not at all. It is durable after [`Engine::persist`].

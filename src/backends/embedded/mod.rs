@@ -16,16 +16,22 @@
 mod analyze;
 mod apply;
 mod bytes;
+mod change;
 mod commit;
 mod encoded;
+mod encoded_keys;
+mod encoded_window;
 mod engine;
 mod entities;
 mod gathering;
+mod group;
 mod guard;
 mod insert;
 mod journal;
 mod key_bytes;
 mod lease;
+mod look_up;
+mod merging;
 mod meta;
 mod probe;
 mod reader;
@@ -49,7 +55,7 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use tablegate_store::model::{Clock, TableName};
 use tablegate_store::table::{
-    Batch, CommitError, DerivedColumn, GroupError, InsertOutcome, NewEntities, Parallelism, Promises, Renewal,
+    Batch, CommitError, DerivedColumn, EntityWindow, GroupError, NewEntities, Parallelism, Promises, Refusals, Renewal,
     SegmentFigures, SnapshotScope, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome, Written,
     check_disjoint,
 };
@@ -59,6 +65,7 @@ use self::analyze::Recorders;
 use self::apply::find;
 use self::commit::{Committer, Job, QUEUE, Shared};
 use self::encoded::EncodedEntities;
+use self::encoded_window::EncodedWindow;
 use self::engine::Engine;
 use self::guard::Folder;
 use self::lease::Lease;
@@ -262,14 +269,14 @@ impl TableStore for EmbeddedStore {
         answered.unwrap_or_else(|error| window::refused(transactions, &error))
     }
 
-    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+    async fn insert_window(&self, entities: NewEntities) -> Refusals {
         let transactions = entities.transactions();
         if transactions == 0 {
-            return InsertOutcome::new();
+            return Refusals::new();
         }
         let encoded = Box::new(EncodedEntities::new(entities));
         let answered = self.hand_over(|reply| Job::Insert(encoded, reply)).await;
-        answered.unwrap_or_else(|error| insert::all_refused(transactions, InsertOutcome::new(), &error))
+        answered.unwrap_or_else(|error| insert::all_refused(transactions, Refusals::new(), &error))
     }
 
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
@@ -280,13 +287,13 @@ impl TableStore for EmbeddedStore {
         self.ask(|reply| Job::Group(batches, reply)).await
     }
 
-    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
-        let encoded: Vec<EncodedEntities> = windows.into_iter().map(EncodedEntities::new).collect();
-        insert::check_disjoint(&encoded)?;
-        if encoded.iter().all(|new| new.len() == 0) {
+    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
+        let encoded: Vec<EncodedWindow> = windows.into_iter().map(EncodedWindow::new).collect();
+        group::check_disjoint(&encoded)?;
+        if encoded.iter().all(|window| window.keys().len() == 0) {
             return Ok(());
         }
-        self.ask(|reply| Job::InsertGroup(encoded, reply)).await
+        self.ask(|reply| Job::WriteGroup(encoded, reply)).await
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {

@@ -20,7 +20,11 @@ const LONG: Duration = Duration::from_micros(300);
 
 /// Whether looking at spans has been worth it.
 #[derive(Debug, Default)]
-pub(super) struct Probe(Tries);
+pub(super) struct Probe {
+    looks: Tries,
+    /// Whether going through rows was, where they are looked for ([`super::look_up`]).
+    pub(super) walks: Tries,
+}
 
 impl Probe {
     /// Whether there is known to be no row under any of the keys of these batches, which are of one table.
@@ -29,7 +33,7 @@ impl Probe {
     /// When the engine cannot read its files.
     pub(super) fn finds_nothing(&self, engine: &Engine, table: u32, batches: &[Batch]) -> Result<bool, StoreError> {
         let operations = || batches.iter().flat_map(|batch| batch.operations());
-        if operations().take(LEAST_OPERATIONS).count() < LEAST_OPERATIONS || !self.0.is_worth_one() {
+        if operations().take(LEAST_OPERATIONS).count() < LEAST_OPERATIONS || !self.looks.is_worth_one() {
             return Ok(false);
         }
         let keys = || operations().map(Operation::key);
@@ -47,7 +51,7 @@ impl Probe {
         keys: usize,
         (first, last): (&[u8], &[u8]),
     ) -> Result<bool, StoreError> {
-        if keys < LEAST_OPERATIONS || !self.0.is_worth_one() {
+        if keys < LEAST_OPERATIONS || !self.looks.is_worth_one() {
             return Ok(false);
         }
         self.is_empty(engine, first, last)
@@ -56,7 +60,7 @@ impl Probe {
     fn is_empty(&self, engine: &Engine, first: &[u8], last: &[u8]) -> Result<bool, StoreError> {
         let begun = Instant::now();
         let is_empty = engine.has_no_rows(first, last)?;
-        self.0.learn(is_empty && begun.elapsed() < LONG);
+        self.looks.learn(is_empty && begun.elapsed() < LONG);
         Ok(is_empty)
     }
 }

@@ -8,6 +8,7 @@ use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use tablegate_store::model::PropertyName;
+use tablegate_store::table::KnownChange;
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
@@ -95,6 +96,17 @@ impl ChangedRows {
             Some(name) => not_null_in(&self.relation, name, &after.visible(&self.relation)?, 0),
             None => SqlError::new(ErrorKind::Internal, "a NULL that was refused is not found again"),
         })
+    }
+
+    /// The changes of all rows at once, where each of them gets a value for every property; NULLs, and what has no stored form,
+    /// are looked at row by row.
+    pub(super) fn merge_of(&self, values: &[ArrayRef]) -> Option<KnownChange> {
+        let mut columns = Vec::with_capacity(values.len());
+        for (target, array) in self.targets.iter().zip(values) {
+            let Some((name, sql_type)) = self.property(target, array) else { continue };
+            columns.push((name, edm::to_edm_column(array, &sql_type)?));
+        }
+        Some(KnownChange::Merge(columns))
     }
 
     fn property(&self, target: &TargetColumn, values: &ArrayRef) -> Option<(PropertyName, SqlType)> {

@@ -6,10 +6,12 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
 use sqlparser::ast::{self, FromTable};
+use tablegate_store::table::KnownChange;
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::Changed;
+use super::found_rows::{FoundRows, write_together};
 use super::kept_rows::KeptRows;
 use super::others::OtherTables;
 use super::recheck::Recheck;
@@ -18,6 +20,7 @@ use super::rows::first_changes;
 use super::target::{find_changed, item, locked_target, select, target_of};
 use super::update::{IDENTITY_COLUMNS, OTHER_LABELS, TARGET_LABELS, etag_at};
 use super::writes::Writes;
+use crate::batches::keys_of_batch;
 use crate::plan::{PlannedQuery, Planner};
 use crate::relation::Relation;
 use crate::syntax::RowStrength;
@@ -91,34 +94,58 @@ impl PreparedDelete {
         parameters: &[ScalarValue],
         writes: &mut Writes<'_>,
     ) -> SqlResult<Changed> {
-        let mut rows = 0;
-        let mut gone = KeptRows::new(planner, "rows of RETURNING");
+        let kept = KeptRows::new(planner, "rows of RETURNING");
+        let mut run = Run { rows: 0, kept, found: FoundRows::default() };
         let mut batches = planner.run(&self.input, parameters).await?;
         while let Some(batch) = batches.next().await {
             let (batch, met) = writes.lock_found(batch?, RowStrength::Update).await?;
-            rows += self.write(batch, writes, &mut gone).await?;
+            self.take(batch, writes, &mut run).await?;
             if met.is_empty() {
                 continue;
             }
             let mut again = Box::pin(self.recheck.rows(&self.input, planner, parameters, met)).await?;
             while let Some(batch) = again.next().await {
-                rows += self.write(batch?, writes, &mut gone).await?;
+                self.take(batch?, writes, &mut run).await?;
             }
         }
-        let returned = Returning::finish(self.returning.as_ref(), planner, parameters, gone, writes).await?;
+        if let Some(batch) = run.found.take()? {
+            delete_all(batch, writes).await?;
+        }
+        let Run { rows, kept, .. } = run;
+        let returned = Returning::finish(self.returning.as_ref(), planner, parameters, kept, writes).await?;
         Ok(Changed { rows, returned })
     }
 
-    /// Deletes the rows of a batch of the input, and keeps what RETURNING shows of them; how many they are.
-    async fn write(&self, batch: RecordBatch, writes: &mut Writes<'_>, gone: &mut KeptRows) -> SqlResult<u64> {
-        let (batch, keys) = first_changes(batch, writes, self.joins)?;
+    /// Deletes the rows of a batch of the input, or collects them, and keeps what RETURNING shows of them.
+    async fn take(&self, batch: RecordBatch, writes: &mut Writes<'_>, run: &mut Run) -> SqlResult<()> {
+        let batch = first_changes(batch, writes, self.joins)?;
         if let Some(returning) = &self.returning {
-            gone.push(&returning.read(&batch.columns()[IDENTITY_COLUMNS..])?)?;
+            run.kept.push(&returning.read(&batch.columns()[IDENTITY_COLUMNS..])?)?;
         }
-        let rows = keys.len() as u64;
-        for (row, key) in keys.into_iter().enumerate() {
-            writes.delete(key, &etag_at(&batch, row)?).await?;
+        run.rows += batch.num_rows() as u64;
+        let identity: Vec<usize> = (0..IDENTITY_COLUMNS).collect();
+        match run.found.push(batch.project(&identity)?, writes)? {
+            Some(batch) => delete_all(batch, writes).await,
+            None => Ok(()),
         }
-        Ok(rows)
     }
+}
+
+/// What a run has come to.
+struct Run {
+    rows: u64,
+    /// For RETURNING.
+    kept: KeptRows,
+    /// Those that are not written yet.
+    found: FoundRows,
+}
+
+async fn delete_all(batch: RecordBatch, writes: &mut Writes<'_>) -> SqlResult<()> {
+    if write_together(&batch, || Some(KnownChange::Delete), writes).await? {
+        return Ok(());
+    }
+    for (row, key) in keys_of_batch(&batch)?.into_iter().enumerate() {
+        writes.delete(key, &etag_at(&batch, row)?).await?;
+    }
+    Ok(())
 }

@@ -9,6 +9,7 @@ mod checks;
 mod conflict;
 mod defaults;
 mod delete;
+mod found_rows;
 mod generated;
 mod given_rows;
 mod insert;

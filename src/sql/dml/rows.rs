@@ -132,26 +132,19 @@ pub(super) fn stored_as(
     })
 }
 
-/// The rows of a batch that the statement has not changed yet, with their keys. The first columns are PartitionKey and
+/// The rows of a batch that the statement has not changed yet. The first columns are PartitionKey and
 /// RowKey. As in PostgreSQL, a row that is found again is changed by whatever found it first. Where each row is found
 /// once (`finds_again` is false), and nothing else in the statement changes rows, none needs to be remembered.
 ///
 /// # Errors
 /// As [`keys_of_batch`]; 53200 when there is no memory left to remember them.
-pub(super) fn first_changes(
-    batch: RecordBatch,
-    writes: &mut Writes<'_>,
-    finds_again: bool,
-) -> SqlResult<(RecordBatch, Vec<EntityKey>)> {
-    let mut keys = keys_of_batch(&batch)?;
+pub(super) fn first_changes(batch: RecordBatch, writes: &mut Writes<'_>, finds_again: bool) -> SqlResult<RecordBatch> {
     if !finds_again && !writes.has_several_changes() {
-        return Ok((batch, keys));
+        return Ok(batch);
     }
-    let first = keys.iter().map(|key| writes.first_change(key)).collect::<SqlResult<Vec<_>>>()?;
+    let first = keys_of_batch(&batch)?.iter().map(|key| writes.first_change(key)).collect::<SqlResult<Vec<_>>>()?;
     if first.iter().all(|first| *first) {
-        return Ok((batch, keys));
+        return Ok(batch);
     }
-    let mut is_first = first.iter();
-    keys.retain(|_| is_first.next() == Some(&true));
-    Ok((filter_record_batch(&batch, &BooleanArray::from(first))?, keys))
+    Ok(filter_record_batch(&batch, &BooleanArray::from(first))?)
 }

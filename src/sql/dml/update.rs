@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::AsArray;
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{Field, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
@@ -12,6 +13,7 @@ use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::changed_rows::BoundChanges;
+use super::found_rows::{FoundRows, write_together};
 use super::kept_rows::KeptRows;
 use super::others::OtherTables;
 use super::recheck::Recheck;
@@ -22,6 +24,7 @@ use super::set_clause::SetClause;
 use super::target::{find_changed, item, labelled, locked_target, select, target_of};
 use super::writes::Writes;
 use super::{Changed, own_types};
+use crate::batches::keys_of_batch;
 use crate::plan::{PlannedQuery, Planner};
 use crate::relation::Relation;
 use crate::syntax::RowStrength;
@@ -132,27 +135,31 @@ impl PreparedUpdate {
         }
         let strength = if self.assigns_key() { RowStrength::Update } else { RowStrength::NoKeyUpdate };
         let kept = KeptRows::new(planner, "rows of RETURNING");
-        let mut run = Run { changes: self.rows.changes.bind(planner)?, rows: 0, kept };
+        let found = FoundRows::default();
+        let mut run = Run { changes: self.rows.changes.bind(planner)?, rows: 0, kept, found };
         let mut batches = planner.run(&self.input, parameters).await?;
         while let Some(batch) = batches.next().await {
             let (batch, met) = writes.lock_found(batch?, strength).await?;
-            self.write(batch, writes, &mut run).await?;
+            self.take(batch, writes, &mut run).await?;
             if met.is_empty() {
                 continue;
             }
             let mut again = Box::pin(self.recheck.rows(&self.input, planner, parameters, met)).await?;
             while let Some(batch) = again.next().await {
-                self.write(batch?, writes, &mut run).await?;
+                self.take(batch?, writes, &mut run).await?;
             }
+        }
+        if let Some(batch) = run.found.take()? {
+            self.write(&batch, writes).await?;
         }
         let Run { rows, kept, .. } = run;
         let returned = Returning::finish(self.returning.as_ref(), planner, parameters, kept, writes).await?;
         Ok(Changed { rows, returned })
     }
 
-    /// Writes the rows of a batch of the input.
-    async fn write(&self, batch: RecordBatch, writes: &mut Writes<'_>, run: &mut Run<'_>) -> SqlResult<()> {
-        let (batch, keys) = first_changes(batch, writes, self.joins)?;
+    /// Writes the rows of a batch of the input, or collects them.
+    async fn take(&self, batch: RecordBatch, writes: &mut Writes<'_>, run: &mut Run<'_>) -> SqlResult<()> {
+        let batch = first_changes(batch, writes, self.joins)?;
         let mut values = self.rows.set.values(&batch, IDENTITY_COLUMNS)?;
         if self.returning.is_some() || self.rows.need_whole_rows() {
             let target = IDENTITY_COLUMNS + self.rows.set.width();
@@ -163,12 +170,35 @@ impl PreparedUpdate {
                 run.kept.push(&returning.joined(&after, &batch.columns()[others..])?)?;
             }
         }
-        for (row, key) in keys.iter().enumerate() {
-            self.rows.write(writes, key, &etag_at(&batch, row)?, &values, row).await?;
-            run.rows += 1;
+        run.rows += batch.num_rows() as u64;
+        match run.found.push(written_columns(&batch, values)?, writes)? {
+            Some(batch) => self.write(&batch, writes).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Writes rows whose keys and versions are followed by their new values.
+    async fn write(&self, batch: &RecordBatch, writes: &mut Writes<'_>) -> SqlResult<()> {
+        let values = &batch.columns()[IDENTITY_COLUMNS..];
+        // A row that moves is another row.
+        let change = || self.rows.changes.merge_of(values).filter(|_| !self.assigns_key());
+        if write_together(batch, change, writes).await? {
+            return Ok(());
+        }
+        for (row, key) in keys_of_batch(batch)?.iter().enumerate() {
+            self.rows.write(writes, key, &etag_at(batch, row)?, values, row).await?;
         }
         Ok(())
     }
+}
+
+/// The keys and versions of a batch, and new values.
+fn written_columns(batch: &RecordBatch, values: Vec<ArrayRef>) -> SqlResult<RecordBatch> {
+    let mut columns = batch.columns()[..IDENTITY_COLUMNS].to_vec();
+    columns.extend(values);
+    let field = |(place, column): (usize, &ArrayRef)| Field::new(place.to_string(), column.data_type().clone(), true);
+    let schema = Schema::new(columns.iter().enumerate().map(field).collect::<Vec<_>>());
+    Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
 }
 
 /// What a run has come to.
@@ -177,6 +207,8 @@ struct Run<'u> {
     rows: u64,
     /// For RETURNING.
     kept: KeptRows,
+    /// Those that are not written yet.
+    found: FoundRows,
 }
 
 fn from_clause(update: &ast::Update) -> SqlResult<&[TableWithJoins]> {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use tablegate_store::model::limits::EGT_MAX_OPERATIONS;
 use tablegate_store::model::{
-    ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity,
+    ETag, EdmDateTime, Entity, EntityKey, EntityKeys, PartitionKey, Properties, PropertyName, StoredEntity,
 };
-use tablegate_store::table::{IfMatch, Operation, Written};
+use tablegate_store::table::{IfMatch, KnownChange, KnownEntities, Operation, Written};
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::changed_keys::ChangedKeys;
@@ -230,7 +230,37 @@ impl<'a> Writes<'a> {
             return Ok(false);
         }
         match rows.new_entities(&self.relation) {
-            Some(entities) => writer.push_new(entities, lines).await,
+            Some(entities) => writer.push_columns(entities.into(), lines).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Whether rows that were read can be written many at a time, where there are many.
+    pub(crate) fn takes_known(&self) -> bool {
+        matches!(&self.mode, WriteMode::Direct(writer) if writer.takes_known())
+    }
+
+    /// Whether [`Writes::write_known`] may take so many rows. What one entity group transaction holds is collected first: it
+    /// may become one.
+    pub(crate) fn takes_known_rows(&self, rows: usize) -> bool {
+        let may_be_one = |writer: &EgtWriter| rows <= EGT_MAX_OPERATIONS && !writer.has_begun();
+        matches!(&self.mode, WriteMode::Direct(writer) if !may_be_one(writer) && writer.takes_known())
+    }
+
+    /// Changes many rows at once, or removes them, that were read in these versions; false where they have to be written
+    /// one by one.
+    ///
+    /// # Errors
+    /// 40001 when one of them is not any more what it was; then none of them was changed.
+    pub(crate) async fn write_known(
+        &mut self,
+        keys: EntityKeys,
+        versions: Vec<ETag>,
+        change: KnownChange,
+    ) -> SqlResult<bool> {
+        let WriteMode::Direct(writer) = &mut self.mode else { return Ok(false) };
+        match KnownEntities::new(&self.relation.stored, keys, versions, change) {
+            Some(entities) => writer.push_columns(entities.into(), None).await,
             None => Ok(false),
         }
     }

@@ -8,8 +8,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use async_trait::async_trait;
 use tablegate_store::model::TableName;
 use tablegate_store::table::{
-    Batch, CommitError, GroupError, InsertOutcome, NewEntities, Operation, Rejection, StoreError, StoreLayer,
-    TableStore, WindowOutcome, Written,
+    Batch, CommitError, EntityWindow, GroupError, KnownChange, NewEntities, Operation, Refusals, Rejection, StagedRows,
+    StoreError, StoreLayer, TableStore, WindowOutcome, Written,
 };
 
 use super::counter::Counter;
@@ -156,6 +156,19 @@ impl Tally {
         }
     }
 
+    fn of_window(place: Place, window: &EntityWindow) -> Self {
+        let rows = window.keys().len() as u64;
+        let operations = match window {
+            EntityWindow::New(_) => [rows, 0, 0, 0],
+            EntityWindow::Known(known) => match known.change() {
+                KnownChange::Merge(_) => [0, rows, 0, 0],
+                KnownChange::Delete => [0, 0, rows, 0],
+            },
+        };
+        let table = StoredTable::new(place, window.table().clone());
+        Self { table, egts: window.transactions() as u64, operations }
+    }
+
     /// Takes what another one counted, of the same table.
     fn merge(&mut self, other: &Self) {
         self.egts += other.egts;
@@ -205,7 +218,7 @@ impl StoreLayer for CountedStore {
         outcome
     }
 
-    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+    async fn insert_window(&self, entities: NewEntities) -> Refusals {
         let mut tally = Tally::of_new(self.place, &entities);
         let sizes: Vec<u64> =
             (0..entities.transactions()).map(|index| entities.transaction(index).len() as u64).collect();
@@ -228,9 +241,9 @@ impl StoreLayer for CountedStore {
         committed
     }
 
-    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
-        let tallies: Vec<Tally> = windows.iter().map(|window| Tally::of_new(self.place, window)).collect();
-        let committed = self.store.insert_group(windows).await;
+    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
+        let tallies: Vec<Tally> = windows.iter().map(|window| Tally::of_window(self.place, window)).collect();
+        let committed = self.store.write_group(windows).await;
         self.commits.add_group(&tallies, committed.as_ref().err());
         committed
     }

@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use tablegate_store::model::{ETag, EntityKey};
 use tablegate_store::table::{
-    Batch, CommitError, IfMatch, NewEntities, Operation, Rejection, StoreError, TableStore, Written, payload,
+    Batch, CommitError, EntityWindow, IfMatch, KnownChange, Operation, Rejection, StoreError, TableStore, Written,
+    payload,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::claims::{Claims, changed_since_snapshot};
 use super::held_back::HeldBack;
-use super::in_flight::{Egt, Failure, Handed, InFlight, NewWindow};
+use super::in_flight::{Columns, Egt, Failure, Handed, InFlight};
 use super::locks::Mark;
 use super::window::Window;
 use crate::observe::Footprint;
@@ -163,9 +164,14 @@ impl EgtWriter {
         Ok(())
     }
 
-    /// Whether [`EgtWriter::push_new`] may take something.
+    /// Whether [`EgtWriter::push_columns`] may take new rows.
     pub(crate) fn takes_new(&self) -> bool {
-        self.in_flight.takes_new() && !self.claims.as_ref().is_some_and(Claims::holds_rows)
+        self.in_flight.takes_columns() && !self.claims.as_ref().is_some_and(Claims::holds_rows)
+    }
+
+    /// Whether [`EgtWriter::push_columns`] may take rows that were read: then all of a window are changed, or none.
+    pub(crate) fn takes_known(&self) -> bool {
+        self.takes_new() && self.in_flight.takes_groups()
     }
 
     /// Whether the statement has become more than one entity group transaction.
@@ -173,17 +179,17 @@ impl EgtWriter {
         self.in_flight.is_running() || self.held_back.as_ref().is_some_and(|held_back| !held_back.is_empty())
     }
 
-    /// Takes many entities that must not be there, and hands them over. False where they are to be pushed one by one:
-    /// somebody else has locked one of them. `positions` says where in the input each was; else they follow each other.
+    /// Takes many rows, and hands them over. False where they are to be pushed one by one: somebody else has locked one of
+    /// them. `positions` says where in the input each was; else they follow each other.
     ///
     /// # Errors
     /// As [`EgtWriter::push`].
-    pub(crate) async fn push_new(&mut self, entities: NewEntities, positions: Option<&[u64]>) -> SqlResult<bool> {
+    pub(crate) async fn push_columns(&mut self, window: EntityWindow, positions: Option<&[u64]>) -> SqlResult<bool> {
         if self.in_flight.has_stopped() {
             self.drain().await?;
         }
         self.flush().await?;
-        let count = entities.len() as u64;
+        let count = window.len() as u64;
         let positions = match positions {
             Some(positions) => positions.to_vec(),
             None => (self.position..self.position + count).collect(),
@@ -194,19 +200,19 @@ impl EgtWriter {
             && let Some(claims) = &self.claims
         {
             let mut claims = claims.of_next_transaction();
-            if !claims.lock_rows(&self.relation, entities.keys().pairs(), RowStrength::Update) {
+            if !claims.lock_rows(&self.relation, window.keys().pairs(), strength_of(&window)) {
                 return Ok(false);
             }
             locks = Some(Arc::new(claims));
         }
         self.position = positions.last().map_or(self.position, |last| last + 1);
         if let Some(footprint) = &mut self.footprint {
-            for index in 0..entities.transactions() {
-                add_to_footprint(footprint, &self.relation, &entities.batch(index)?);
+            for index in 0..window.transactions() {
+                add_to_footprint(footprint, &self.relation, &window.batch(index)?);
             }
         }
         self.show();
-        self.hand_over(Handed::New(NewWindow { entities, positions, locks })).await?;
+        self.hand_over(Handed::Columns(Columns { window, positions, locks })).await?;
         Ok(true)
     }
 
@@ -436,6 +442,17 @@ fn strength(operation: &Operation) -> RowStrength {
     match operation {
         Operation::Merge(_, IfMatch::ETag(_)) | Operation::Replace(_, IfMatch::ETag(_)) => RowStrength::NoKeyUpdate,
         _ => RowStrength::Update,
+    }
+}
+
+/// How strongly the rows of a window are locked.
+fn strength_of(window: &EntityWindow) -> RowStrength {
+    match window {
+        EntityWindow::Known(known) => match known.change() {
+            KnownChange::Merge(_) => RowStrength::NoKeyUpdate,
+            KnownChange::Delete => RowStrength::Update,
+        },
+        EntityWindow::New(_) => RowStrength::Update,
     }
 }
 

@@ -4,7 +4,7 @@
 use tablegate_store::model::EntityKey;
 use tablegate_store::table::{Operation, SeededHash};
 
-use super::in_flight::{Handed, NewWindow};
+use super::in_flight::{Columns, Handed};
 
 /// How much is held back at most, counted as rows take memory until they are written.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -27,7 +27,7 @@ impl HeldBack {
                     |operation: &Operation| ROW_BYTES + operation.entity().map_or(0, |entity| entity.stored_size());
                 operations.map(bytes).sum::<usize>()
             }
-            Handed::New(new) => new.entities.bytes() + ROW_BYTES * new.entities.len(),
+            Handed::Columns(Columns { window, .. }) => window.bytes() + ROW_BYTES * window.len(),
         };
         self.windows.push(window);
     }
@@ -70,8 +70,8 @@ impl HeldBack {
                     let keys = egt.batch.operations().iter().map(|operation| operation.key().as_pair());
                     keys.zip(egt.positions.iter().copied())
                 })),
-                Handed::New(NewWindow { entities, positions, .. }) => {
-                    rows.extend(entities.keys().pairs().zip(positions.iter().copied()));
+                Handed::Columns(Columns { window, positions, .. }) => {
+                    rows.extend(window.keys().pairs().zip(positions.iter().copied()));
                 }
             }
         }

@@ -14,8 +14,8 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use smallvec::SmallVec;
 use tablegate_store::model::{EntityKey, PartitionKey};
 use tablegate_store::table::{
-    Batch, BatchError, CommitError, GroupError, NewEntities, Operation, Parallelism, Rejection, StoreError, TableStore,
-    Written,
+    Batch, BatchError, CommitError, EntityWindow, GroupError, Operation, Parallelism, Rejection, StoreError,
+    TableStore, Written,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -41,9 +41,9 @@ pub(super) struct Egt {
     pub locks: Option<Arc<Claims>>,
 }
 
-/// Entities that must not be there, and where in the statement's input each was.
-pub(super) struct NewWindow {
-    pub entities: NewEntities,
+/// Rows as columns, and where in the statement's input each was.
+pub(super) struct Columns {
+    pub window: EntityWindow,
     /// By their places; the further in the input, the greater.
     pub positions: Vec<u64>,
     /// Kept until all of them have ended.
@@ -53,7 +53,7 @@ pub(super) struct NewWindow {
 /// What is handed over at once.
 pub(super) enum Handed {
     Egts(Vec<Egt>),
-    New(NewWindow),
+    Columns(Columns),
 }
 
 /// The first commit that failed.
@@ -129,8 +129,8 @@ impl InFlight {
         EgtCount { egts: self.shared.tally.egts(), rows: self.shared.tally.rows() }
     }
 
-    /// Whether [`InFlight::send_new`] is worth it: nobody asks for versions, and the store takes many together.
-    pub(super) fn takes_new(&self) -> bool {
+    /// Whether [`InFlight::send_columns`] is worth it: nobody asks for versions, and the store takes many together.
+    pub(super) fn takes_columns(&self) -> bool {
         self.written.is_none() && self.store.parallelism().windows
     }
 
@@ -153,9 +153,9 @@ impl InFlight {
         self.hand_over(Handed::Egts(egts)).await;
     }
 
-    /// Hands over new entities, as [`InFlight::send`] does.
-    pub(super) async fn send_new(&mut self, window: NewWindow) {
-        self.hand_over(Handed::New(window)).await;
+    /// Hands over columns, as [`InFlight::send`] does.
+    pub(super) async fn send_columns(&mut self, window: Columns) {
+        self.hand_over(Handed::Columns(window)).await;
     }
 
     /// As [`InFlight::send`], of either.
@@ -193,21 +193,21 @@ impl InFlight {
     /// What failed: nothing is committed.
     pub(super) async fn run_together(&mut self, windows: Vec<Handed>) -> Result<(), Failure> {
         let mut positions: Vec<Positions> = Vec::new();
-        let all_new = windows.iter().all(|window| matches!(window, Handed::New(_)));
-        let committed = if all_new {
+        let all_columns = windows.iter().all(|window| matches!(window, Handed::Columns(_)));
+        let committed = if all_columns {
             let mut all = Vec::with_capacity(windows.len());
             for window in windows {
-                let Handed::New(new) = window else { continue };
-                positions.extend((0..new.entities.transactions()).map(|index| new.positions_of(index)));
-                all.push(new.entities);
+                let Handed::Columns(columns) = window else { continue };
+                positions.extend(columns.positions());
+                all.push(columns.window);
             }
-            self.store.insert_group(all).await
+            self.store.write_group(all).await
         } else {
             let mut batches = Vec::new();
             for window in windows {
                 let egts = match window {
                     Handed::Egts(egts) => egts,
-                    Handed::New(new) => new.into_egts().map_err(|error| Failure::of(error, &[]))?,
+                    Handed::Columns(columns) => columns.into_egts().map_err(|error| Failure::of(error, &[]))?,
                 };
                 for egt in egts {
                     positions.push(egt.positions);
@@ -217,20 +217,9 @@ impl InFlight {
             self.store.commit_group(batches).await.map(drop)
         };
         let rows = positions.iter().map(SmallVec::len).sum();
-        match committed {
-            Ok(()) => {
-                self.shared.tally.add_many(positions.len(), rows);
-                Ok(())
-            }
-            Err(GroupError::Rejected { batch, index, key, reason }) => {
-                let positions = positions.get(batch).map(SmallVec::as_slice).unwrap_or_default();
-                Err(Failure::of(CommitError::Rejected { index, key, reason }, positions))
-            }
-            Err(GroupError::DuplicateKey { key, .. }) => {
-                Err(Failure::of(CommitError::Rejected { index: 0, key, reason: Rejection::EntityExists }, &[]))
-            }
-            Err(GroupError::Store(error)) => Err(Failure::of(error.into(), &[])),
-        }
+        committed.map_err(|error| Failure::of_group(error, &positions))?;
+        self.shared.tally.add_many(positions.len(), rows);
+        Ok(())
     }
 
     /// Whether the store commits many together, all or nothing.
@@ -357,7 +346,7 @@ impl Dispatcher {
                 Some(finished) = under_way.next(), if !under_way.is_empty() => self.finish(finished),
                 window = windows.recv(), if comes_more && self.waiting.is_empty() => match window {
                     Some(Handed::Egts(egts)) => self.take(egts),
-                    Some(Handed::New(new)) => match new.into_egts() {
+                    Some(Handed::Columns(columns)) => match columns.into_egts() {
                         Ok(egts) => self.take(egts),
                         Err(error) => self.ended.fail(error, &[], &self.shared),
                     },
@@ -404,22 +393,21 @@ impl Dispatcher {
     }
 }
 
-impl NewWindow {
-    /// Where in the input the entities of a transaction were.
-    pub(super) fn positions_of(&self, index: usize) -> Positions {
-        self.entities.transaction(index).map(|place| self.positions[place]).collect()
+impl Columns {
+    /// Where in the input the rows of each transaction were.
+    pub(super) fn positions(&self) -> impl Iterator<Item = Positions> + '_ {
+        let of = |index| self.window.places(index).into_iter().map(|place| self.positions[place]).collect();
+        (0..self.window.transactions()).map(of)
     }
 
     /// The same one by one.
     fn into_egts(self) -> Result<Vec<Egt>, CommitError> {
         let illegal = |error: BatchError| StoreError::Unavailable(error.to_string());
-        (0..self.entities.transactions())
-            .map(|index| {
-                let positions = self.positions_of(index);
-                let batch = self.entities.batch(index).map_err(illegal)?;
-                Ok(Egt { batch, positions, locks: self.locks.clone() })
-            })
-            .collect()
+        let egt = |(index, positions)| {
+            let batch = self.window.batch(index).map_err(illegal)?;
+            Ok(Egt { batch, positions, locks: self.locks.clone() })
+        };
+        self.positions().enumerate().map(egt).collect()
     }
 }
 
@@ -448,8 +436,12 @@ impl Ended {
 
     /// A commit of operations from these places in the input failed.
     pub(super) fn fail(&mut self, error: CommitError, positions: &[u64], shared: &Shared) {
+        self.fail_with(Failure::of(error, positions), shared);
+    }
+
+    /// As [`Ended::fail`], of what is a failure already.
+    pub(super) fn fail_with(&mut self, failure: Failure, shared: &Shared) {
         shared.stop();
-        let failure = Failure::of(error, positions);
         if self.failure.as_ref().is_none_or(|known| failure.rank < known.rank) {
             self.failure = Some(failure);
         }
@@ -457,6 +449,20 @@ impl Ended {
 }
 
 impl Failure {
+    /// Of a group whose transactions came from these places in the input.
+    pub(super) fn of_group(error: GroupError, positions: &[Positions]) -> Self {
+        match error {
+            GroupError::Rejected { batch, index, key, reason } => {
+                let positions = positions.get(batch).map(SmallVec::as_slice).unwrap_or_default();
+                Self::of(CommitError::Rejected { index, key, reason }, positions)
+            }
+            GroupError::DuplicateKey { key, .. } => {
+                Self::of(CommitError::Rejected { index: 0, key, reason: Rejection::EntityExists }, &[])
+            }
+            GroupError::Store(error) => Self::of(error.into(), &[]),
+        }
+    }
+
     fn of(error: CommitError, positions: &[u64]) -> Self {
         let position = match &error {
             CommitError::Rejected { index, .. } => positions.get(*index).copied(),

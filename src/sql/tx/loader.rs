@@ -9,7 +9,7 @@ use tablegate_store::model::{Entity, EntityKey, TableName};
 use tablegate_store::table::{Batch, CommitError, NewEntities, Operation, Rejection};
 use tablegate_types::error::{SqlError, SqlResult};
 
-use super::in_flight::{Egt, Failure, InFlight, NewWindow};
+use super::in_flight::{Columns, Egt, Failure, InFlight};
 use super::window::{BYTES_MAX, OPERATIONS_MAX};
 use crate::batches::pack;
 use crate::place::{StoredTable, Stores};
@@ -76,11 +76,11 @@ impl TableLoader {
     /// # Errors
     /// As [`TableLoader::push`].
     pub(crate) async fn push_new(&mut self, entities: Option<NewEntities>) -> Result<bool, LoadError> {
-        let Some(entities) = entities.filter(|_| self.in_flight.takes_new()) else { return Ok(false) };
+        let Some(entities) = entities.filter(|_| self.in_flight.takes_columns()) else { return Ok(false) };
         self.flush().await?;
         self.show();
         let positions = (0..entities.len() as u64).collect();
-        self.in_flight.send_new(NewWindow { entities, positions, locks: None }).await;
+        self.in_flight.send_columns(Columns { window: entities.into(), positions, locks: None }).await;
         if self.in_flight.has_stopped() {
             self.in_flight.drain().await.map_err(failed)?;
         }

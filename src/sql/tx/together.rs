@@ -10,10 +10,10 @@ use std::sync::Arc;
 use futures::stream::{FuturesOrdered, StreamExt};
 use smallvec::SmallVec;
 use tablegate_store::model::EntityKey;
-use tablegate_store::table::{InsertOutcome, TableStore, WindowOutcome};
+use tablegate_store::table::{EntityWindow, GroupError, Refusals, TableStore, WindowOutcome};
 use tokio::sync::mpsc;
 
-use super::in_flight::{Egt, Ended, Handed, NewWindow, Positions, Shared, kept_keys};
+use super::in_flight::{Columns, Egt, Ended, Failure, Handed, Positions, Shared, kept_keys};
 
 /// Most operations of a piece: some milliseconds of the store's time.
 const OPERATIONS_MAX: usize = 2_500;
@@ -29,8 +29,8 @@ pub(super) struct Together {
     shared: Arc<Shared>,
     keeps_versions: bool,
     waiting: VecDeque<Egt>,
-    /// New entities that wait, all of them a piece. Where they do, nothing else does.
-    new: Option<NewWindow>,
+    /// Columns that wait, all of them a piece. Where they do, nothing else does.
+    columns: Option<Columns>,
     /// Transactions under way.
     under_way: usize,
     ended: Ended,
@@ -39,7 +39,7 @@ pub(super) struct Together {
 /// What is handed over together.
 enum Piece {
     Egts(Vec<Egt>),
-    New(NewWindow),
+    Columns(Columns),
 }
 
 /// A piece that the store has answered.
@@ -50,11 +50,19 @@ enum Answered {
         keys: Vec<Vec<EntityKey>>,
         outcome: WindowOutcome,
     },
-    New {
-        /// Of each transaction's entities.
+    Columns {
+        /// Of each transaction's rows.
         positions: Vec<Positions>,
-        outcome: InsertOutcome,
+        outcome: Outcome,
     },
+}
+
+/// What became of columns.
+enum Outcome {
+    OneByOne(Refusals),
+    /// Rows that were known are changed all together, or none of them is: one that is not any more what it was stops the
+    /// statement, and the less of it is committed the better.
+    Group(Result<(), GroupError>),
 }
 
 impl Together {
@@ -64,7 +72,7 @@ impl Together {
             shared,
             keeps_versions,
             waiting: VecDeque::new(),
-            new: None,
+            columns: None,
             under_way: 0,
             ended: Ended::default(),
         }
@@ -78,7 +86,7 @@ impl Together {
         loop {
             if self.shared.stops() {
                 self.waiting.clear();
-                self.new = None;
+                self.columns = None;
                 comes_more = false;
                 windows.close();
             }
@@ -90,9 +98,9 @@ impl Together {
             self.shared.tally.set_under_way(self.under_way);
             tokio::select! {
                 Some(piece) = pieces.next(), if !pieces.is_empty() => self.finish(piece),
-                window = windows.recv(), if comes_more && self.waiting.is_empty() && self.new.is_none() => match window {
+                window = windows.recv(), if comes_more && self.waiting.is_empty() && self.columns.is_none() => match window {
                     Some(Handed::Egts(egts)) => self.waiting.extend(egts),
-                    Some(Handed::New(window)) => self.new = Some(window),
+                    Some(Handed::Columns(columns)) => self.columns = Some(columns),
                     None => comes_more = false,
                 },
                 else => return self.ended,
@@ -101,9 +109,9 @@ impl Together {
     }
 
     fn next_piece(&mut self) -> Option<Piece> {
-        if let Some(new) = self.new.take() {
-            self.under_way += new.entities.transactions();
-            return Some(Piece::New(new));
+        if let Some(columns) = self.columns.take() {
+            self.under_way += columns.window.transactions();
+            return Some(Piece::Columns(columns));
         }
         let (mut operations, mut bytes) = (0, 0);
         let fits = |egt: &&Egt| {
@@ -126,10 +134,17 @@ impl Together {
                     self.ended.add_result(positions, keys, result, &self.shared);
                 }
             }
-            Answered::New { positions, outcome } => {
+            Answered::Columns { positions, outcome } => {
                 self.under_way -= positions.len();
                 let (mut egts, mut rows) = (positions.len(), positions.iter().map(SmallVec::len).sum::<usize>());
-                for (index, error) in outcome {
+                let refused = match outcome {
+                    Outcome::OneByOne(refused) => refused,
+                    Outcome::Group(Ok(())) => return self.shared.tally.add_many(egts, rows),
+                    Outcome::Group(Err(error)) => {
+                        return self.ended.fail_with(Failure::of_group(error, &positions), &self.shared);
+                    }
+                };
+                for (index, error) in refused {
                     let positions = positions.get(index).map(SmallVec::as_slice).unwrap_or_default();
                     (egts, rows) = (egts - 1, rows - positions.len());
                     self.ended.fail(error, positions, &self.shared);
@@ -143,11 +158,15 @@ impl Together {
 async fn hand_over(store: Arc<dyn TableStore>, piece: Piece, keeps_keys: bool) -> Answered {
     match piece {
         Piece::Egts(egts) => hand_over_egts(store, egts, keeps_keys).await,
-        Piece::New(new) => {
-            let positions = (0..new.entities.transactions()).map(|index| new.positions_of(index)).collect();
-            let outcome = store.insert_window(new.entities).await;
-            drop(new.locks);
-            Answered::New { positions, outcome }
+        Piece::Columns(columns) => {
+            let positions = columns.positions().collect();
+            let Columns { window, locks, .. } = columns;
+            let outcome = match window {
+                EntityWindow::New(new) => Outcome::OneByOne(store.insert_window(new).await),
+                known @ EntityWindow::Known(_) => Outcome::Group(store.write_group(vec![known]).await),
+            };
+            drop(locks);
+            Answered::Columns { positions, outcome }
         }
     }
 }

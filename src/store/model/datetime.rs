@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Datelike, NaiveDateTime, Timelike, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Timelike, Utc};
 
 /// An instant between 1601-01-01T00:00:00Z and 9999-12-31T23:59:59.9999999Z (the service's range), in 100 ns ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,6 +94,34 @@ impl EdmDateTime {
     }
 }
 
+impl EdmDateTime {
+    /// Reads exactly what [`EdmDateTime::write_with_colon`] writes; `None` for any other text.
+    pub(super) fn parse_with_colon(text: &str, colon: &str) -> Option<Self> {
+        let mut rest = text.as_bytes();
+        let mut number = |width: usize, behind: &str| {
+            let (digits, others) = rest.split_at_checked(width)?;
+            rest = others.strip_prefix(behind.as_bytes())?;
+            digits
+                .iter()
+                .try_fold(0_u32, |number, digit| digit.is_ascii_digit().then(|| number * 10 + u32::from(digit - b'0')))
+        };
+        let (year, month, day) = (number(4, "-")?, number(2, "-")?, number(2, "T")?);
+        let (hour, minute, second) = (number(2, colon)?, number(2, colon)?, number(2, "")?);
+        let fraction = match rest.strip_suffix(b"Z")? {
+            [] => 0,
+            [b'.', digits @ ..] if (1..=7).contains(&digits.len()) && !digits.ends_with(b"0") => {
+                let digit =
+                    |ticks: i64, digit: &u8| digit.is_ascii_digit().then(|| ticks * 10 + i64::from(digit - b'0'));
+                let zeros = std::iter::repeat_n(&b'0', 7 - digits.len());
+                digits.iter().chain(zeros).try_fold(0, digit)?
+            }
+            _ => return None,
+        };
+        let at = NaiveDate::from_ymd_opt(year.try_into().ok()?, month, day)?.and_hms_opt(hour, minute, second)?;
+        Self::from_unix_ticks(at.and_utc().timestamp().checked_mul(TICKS_PER_SECOND)? + fraction)
+    }
+}
+
 /// A short text of numbers and what is between them.
 struct Digits {
     bytes: [u8; 48],
@@ -131,6 +159,8 @@ impl fmt::Display for EdmDateTime {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::EdmDateTime;
 
     #[test]
@@ -140,6 +170,17 @@ mod tests {
         }
         assert_eq!(EdmDateTime::MIN.to_string(), "1601-01-01T00:00:00Z");
         assert_eq!(EdmDateTime::MAX.to_string(), "9999-12-31T23:59:59.9999999Z");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read(ticks in EdmDateTime::MIN.unix_ticks()..=EdmDateTime::MAX.unix_ticks(), zeros in 0..8_u32) {
+            let at = EdmDateTime::from_unix_ticks(ticks / 10_i64.pow(zeros) * 10_i64.pow(zeros)).unwrap();
+            let mut text = String::new();
+            at.write_with_colon(&mut text, "%3A").unwrap();
+            prop_assert_eq!(EdmDateTime::parse_with_colon(&text, "%3A"), Some(at));
+            prop_assert_eq!(EdmDateTime::parse(&text.replace("%3A", ":")), Some(at));
+        }
     }
 
     #[test]

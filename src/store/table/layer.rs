@@ -10,7 +10,7 @@ use super::segments::{Renewal, SegmentFigures};
 use super::store::{
     CommitError, GroupError, Parallelism, Promises, StoreError, StoreFigures, TableReader, TableStore, Written,
 };
-use super::{Batch, DerivedColumn, InsertOutcome, NewEntities, WindowOutcome};
+use super::{Batch, DerivedColumn, EntityWindow, NewEntities, Refusals, WindowOutcome};
 use crate::model::TableName;
 
 /// A [`TableStore`] that passes on whatever it does not say otherwise.
@@ -47,7 +47,7 @@ pub trait StoreLayer: Send + Sync + 'static {
         self.below().commit_window(batches).await
     }
 
-    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+    async fn insert_window(&self, entities: NewEntities) -> Refusals {
         self.below().insert_window(entities).await
     }
 
@@ -55,8 +55,8 @@ pub trait StoreLayer: Send + Sync + 'static {
         self.below().commit_group(batches).await
     }
 
-    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
-        self.below().insert_group(windows).await
+    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
+        self.below().write_group(windows).await
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
@@ -110,7 +110,7 @@ impl<L: StoreLayer> TableStore for L {
         StoreLayer::commit_window(self, batches).await
     }
 
-    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+    async fn insert_window(&self, entities: NewEntities) -> Refusals {
         StoreLayer::insert_window(self, entities).await
     }
 
@@ -118,8 +118,8 @@ impl<L: StoreLayer> TableStore for L {
         StoreLayer::commit_group(self, batches).await
     }
 
-    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
-        StoreLayer::insert_group(self, windows).await
+    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
+        StoreLayer::write_group(self, windows).await
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {

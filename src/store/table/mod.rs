@@ -2,13 +2,17 @@
 //!
 //! Reads come out as Arrow columns ([`TableReader::scan`]), as whole entities one after another ([`walk`], [`sift`]) or as one entity
 //! ([`TableReader::get`], [`TableReader::get_at_once`]); writes go in as
-//! [`Batch`]es, or many insertions as [`NewEntities`], which can only be built when they are legal entity group transactions. What a store may do better than
+//! [`Batch`]es, or many rows as columns ([`NewEntities`], [`KnownEntities`]), which can only be built when they are legal entity group transactions. What a store may do better than
 //! the service is a promise ([`Promises`]) that callers ask for, never a backend's name.
 
 mod apply;
 mod batch;
 mod columns;
 mod commit;
+mod division;
+mod edm_column;
+mod entity_window;
+mod known_entities;
 mod layer;
 mod new_entities;
 pub mod payload;
@@ -31,8 +35,11 @@ pub use columns::{
     dictionary_texts, dictionary_type, first_rows, text_for_each_row, texts_of_rows,
 };
 pub use commit::{Stamps, check_disjoint};
+pub use edm_column::EdmColumn;
+pub use entity_window::EntityWindow;
+pub use known_entities::{KnownChange, KnownEntities};
 pub use layer::StoreLayer;
-pub use new_entities::{EdmColumn, InsertOutcome, NewEntities};
+pub use new_entities::NewEntities;
 pub use predicate::Predicate;
 pub use read_only::ReadOnlyStore;
 pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};
@@ -47,4 +54,4 @@ pub use store::{
     TableReader, TableSize, TableStore, Written,
 };
 pub use walk::{EntityProperties, EntityView, EntityWalk, Visit, walk};
-pub use window::WindowOutcome;
+pub use window::{Refusals, WindowOutcome};

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::layer::StoreLayer;
 use super::store::{CommitError, GroupError, StoreError, TableStore, Written};
-use super::{Batch, InsertOutcome, NewEntities, WindowOutcome};
+use super::{Batch, EntityWindow, NewEntities, Refusals, WindowOutcome};
 use crate::model::TableName;
 
 /// Reads another store.
@@ -41,7 +41,7 @@ impl StoreLayer for ReadOnlyStore {
         batches.iter().map(|_| Err(StoreError::ReadOnly.into())).collect()
     }
 
-    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+    async fn insert_window(&self, entities: NewEntities) -> Refusals {
         entities.all_refused(&StoreError::ReadOnly)
     }
 
@@ -49,7 +49,7 @@ impl StoreLayer for ReadOnlyStore {
         Err(StoreError::ReadOnly.into())
     }
 
-    async fn insert_group(&self, _: Vec<NewEntities>) -> Result<(), GroupError> {
+    async fn write_group(&self, _: Vec<EntityWindow>) -> Result<(), GroupError> {
         Err(StoreError::ReadOnly.into())
     }
 }

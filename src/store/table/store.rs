@@ -5,11 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use thiserror::Error;
 
-use super::new_entities::{InsertOutcome, NewEntities, refused_of};
-use super::window::{WindowOutcome, commit_side_by_side};
+use super::window::{Refusals, WindowOutcome, commit_side_by_side, refused_of};
 use super::{
-    Batch, DeriveError, DerivedColumn, EntityWalk, KeyRange, ObservedSchema, Renewal, ScanColumns, ScanPlan,
-    ScanRequest, ScanStream, SegmentFigures, Sightings, Unfit,
+    Batch, DeriveError, DerivedColumn, EntityWalk, EntityWindow, KeyRange, NewEntities, ObservedSchema, Renewal,
+    ScanColumns, ScanPlan, ScanRequest, ScanStream, SegmentFigures, Sightings, Unfit,
 };
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
 use crate::model::{ETag, EdmDateTime, EdmRef, EntityKey, StoredEntity, TableName};
@@ -242,7 +241,7 @@ pub trait TableStore: Send + Sync + 'static {
 
     /// Applies a window of insertions, as [`TableStore::commit_window`] would those of [`NewEntities::batches`]: which of
     /// them were not committed, by their indexes. A store that makes its bytes of columns does without those objects.
-    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+    async fn insert_window(&self, entities: NewEntities) -> Refusals {
         match entities.batches() {
             Ok(batches) => refused_of(self.commit_window(batches).await),
             // Each of them was found to be legal: this tells of a mistake, and nothing is written.
@@ -257,12 +256,20 @@ pub trait TableStore: Send + Sync + 'static {
     /// As [`TableStore::commit`]; also [`StoreError::Unsupported`] where the store promises no groups.
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError>;
 
-    /// Applies windows of insertions, all or nothing, as [`TableStore::commit_group`] would their batches, which are counted
+    /// Applies windows of columns, all or nothing, as [`TableStore::commit_group`] would their batches, which are counted
     /// through. Only where [`Promises::atomic_groups`] is set.
+    ///
+    /// What a caller may count on:
+    /// - The windows may be of several tables, and of both kinds: what belongs together, such as rows and the entries of an
+    ///   index on them, or rows and the keys that are to be unique, is there together or not at all, and readers see it so.
+    /// - Every condition (a key that must be free, a version that must still be there) is checked against what is written
+    ///   when the group's turn comes, and nothing of it is written before all have been. So two groups that want the same
+    ///   free key, or change the same version, are never both committed.
+    /// - A key occurs once in a group. Who deletes a row and inserts another under its key hands over two groups.
     ///
     /// # Errors
     /// As [`TableStore::commit_group`].
-    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
+    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
         let mut batches = Vec::new();
         for window in windows {
             batches.extend(window.batches().map_err(|error| StoreError::Unavailable(error.to_string()))?);

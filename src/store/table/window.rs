@@ -11,6 +11,15 @@ use crate::model::{PartitionKey, TableName};
 /// What became of each entity group transaction of a window, in the order they were given.
 pub type WindowOutcome = Vec<Result<Vec<Written>, CommitError>>;
 
+/// What became of a window of columns: transactions by their indexes, ascending, that were not committed. All others were.
+pub type Refusals = Vec<(usize, CommitError)>;
+
+/// What a window of all the transactions came to, as the outcome of columns.
+pub(super) fn refused_of(outcome: WindowOutcome) -> Refusals {
+    let refused = |(index, result): (usize, Result<_, CommitError>)| Some((index, result.err()?));
+    outcome.into_iter().enumerate().filter_map(refused).collect()
+}
+
 /// Commits each on its own, as many partitions side by side as the store advises. Those of one partition follow each other,
 /// and after an outcome that is not known none of that partition is begun: the later must not be there without the earlier.
 pub(super) async fn commit_side_by_side<S: TableStore + ?Sized>(store: &S, batches: Vec<Batch>) -> WindowOutcome {

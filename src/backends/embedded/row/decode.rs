@@ -34,10 +34,10 @@ pub(in crate::embedded) enum RowError {
 pub(in crate::embedded) struct Row<'a> {
     pub(in crate::embedded) timestamp: EdmDateTime,
     shape: RowShape<'a>,
-    is_wide: bool,
-    fixed: &'a [u8],
-    ends: &'a [u8],
-    texts: &'a [u8],
+    pub(super) is_wide: bool,
+    pub(super) fixed: &'a [u8],
+    pub(super) ends: &'a [u8],
+    pub(super) texts: &'a [u8],
 }
 
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl<'a> Row<'a> {
         read(property.edm_type, bytes.ok_or(RowError::BadLengths)?)
     }
 
-    fn variable(&self, index: usize) -> Option<&'a [u8]> {
+    pub(super) fn variable(&self, index: usize) -> Option<&'a [u8]> {
         let from = match index.checked_sub(1) {
             None => 0,
             Some(before) => self.end(before)?,

@@ -3,6 +3,7 @@
 use tablegate_store::model::{EdmDateTime, EdmRef, Properties};
 
 use super::super::bytes::put_varint;
+use super::shape::fixed_width;
 use super::{VERSION, put_signature};
 
 /// Bytes that a row takes besides its texts and binaries, about.
@@ -56,14 +57,21 @@ pub(in crate::embedded) fn is_wide(variable_bytes: usize) -> bool {
 }
 
 fn put_fixed(out: &mut Vec<u8>, value: EdmRef<'_>) {
+    let begin = out.len();
+    out.resize(begin + fixed_width(value.edm_type()).unwrap_or_default(), 0);
+    write_fixed(&mut out[begin..], value);
+}
+
+/// Writes a value into its place in the fixed area, which is as wide as its type; nothing of a text or binary.
+pub(super) fn write_fixed(place: &mut [u8], value: EdmRef<'_>) {
     match value {
         EdmRef::String(_) | EdmRef::Binary(_) => {}
-        EdmRef::Int32(v) => out.extend_from_slice(&v.to_le_bytes()),
-        EdmRef::Int64(v) => out.extend_from_slice(&v.to_le_bytes()),
-        EdmRef::Double(v) => out.extend_from_slice(&v.to_bits().to_le_bytes()),
-        EdmRef::Boolean(v) => out.push(u8::from(v)),
-        EdmRef::DateTime(v) => out.extend_from_slice(&v.unix_ticks().to_le_bytes()),
-        EdmRef::Guid(v) => out.extend_from_slice(v.as_bytes()),
+        EdmRef::Int32(v) => place.copy_from_slice(&v.to_le_bytes()),
+        EdmRef::Int64(v) => place.copy_from_slice(&v.to_le_bytes()),
+        EdmRef::Double(v) => place.copy_from_slice(&v.to_bits().to_le_bytes()),
+        EdmRef::Boolean(v) => place.copy_from_slice(&[u8::from(v)]),
+        EdmRef::DateTime(v) => place.copy_from_slice(&v.unix_ticks().to_le_bytes()),
+        EdmRef::Guid(v) => place.copy_from_slice(v.as_bytes()),
     }
 }
 
@@ -71,15 +79,21 @@ fn put_ends<'a>(out: &mut Vec<u8>, values: impl Iterator<Item = EdmRef<'a>>, is_
     let mut end = 0;
     for bytes in values.filter_map(variable) {
         end += bytes.len();
-        if is_wide {
-            out.extend_from_slice(&u32::try_from(end).expect("an entity has at most a few MiB").to_le_bytes());
-        } else {
-            out.extend_from_slice(&u16::try_from(end).expect("the row is not wide").to_le_bytes());
-        }
+        put_end(out, end, is_wide);
     }
 }
 
-fn variable(value: EdmRef<'_>) -> Option<&[u8]> {
+/// Appends where a text or binary ends.
+pub(super) fn put_end(out: &mut Vec<u8>, end: usize, is_wide: bool) {
+    if is_wide {
+        out.extend_from_slice(&u32::try_from(end).expect("an entity has at most a few MiB").to_le_bytes());
+    } else {
+        out.extend_from_slice(&u16::try_from(end).expect("the row is not wide").to_le_bytes());
+    }
+}
+
+/// The bytes of a text or binary.
+pub(super) fn variable(value: EdmRef<'_>) -> Option<&[u8]> {
     match value {
         EdmRef::String(v) => Some(v.as_bytes()),
         EdmRef::Binary(v) => Some(v),

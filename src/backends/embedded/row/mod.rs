@@ -16,12 +16,14 @@
 
 mod decode;
 mod encode;
+mod patch;
 mod shape;
 #[cfg(test)]
 mod tests;
 
 pub(super) use decode::{Row, RowError};
 pub(super) use encode::{encode, is_wide, put_head, put_values, variable_bytes};
+pub(super) use patch::Patch;
 pub(super) use shape::{Shape, ShapeProperty, Shapes, put_signature, put_signature_of};
 
 const VERSION: u8 = 1;

@@ -15,6 +15,10 @@ fn instant() -> impl Strategy<Value = EdmDateTime> {
         .prop_map(|ticks| EdmDateTime::from_unix_ticks(ticks).unwrap())
 }
 
+fn instant_of(ticks: i64) -> EdmDateTime {
+    EdmDateTime::from_unix_ticks(ticks).unwrap()
+}
+
 fn value() -> impl Strategy<Value = EdmValue> {
     prop_oneof![
         ".{0,20}".prop_map(EdmValue::string),
@@ -78,6 +82,37 @@ proptest! {
         let row = Row::parse(&bytes, &shapes).unwrap();
         prop_assert_eq!((row.timestamp, row.shape_number()), (timestamp, number));
         prop_assert_eq!(exactly(&row.properties().unwrap()), exactly(&properties));
+    }
+
+    /// New values for some of the properties, of the types that they have.
+    #[test]
+    fn a_patched_row_is_that_of_the_merged_properties(
+        stored in properties(), other in prop::collection::vec(value(), 40), timestamp in instant(), from in 0..4_usize,
+    ) {
+        let (shapes, number) = shapes_with(&stored);
+        let of_its_type = |(name, value): (&PropertyName, tablegate_store::model::EdmRef<'_>)| {
+            let new = other.iter().find(|other| other.edm_type() == value.edm_type())?;
+            Some((name.clone(), new.clone()))
+        };
+        let new: Properties = stored.iter().skip(from).filter_map(of_its_type).collect();
+        let values: Vec<_> = new.iter().collect();
+        let bytes = encoded(&stored, instant_of(1), Some(number));
+        let row = Row::parse(&bytes, &shapes).unwrap();
+        let patch = Patch::of(row.shape(), values.iter().map(|(name, value)| (*name, value.edm_type()))).unwrap();
+        let mut patched = Vec::new();
+        patch.put(&row, |number| values[number].1, timestamp, &mut patched).unwrap();
+        let mut merged = stored.clone();
+        merged.merge(new.clone());
+        prop_assert_eq!(patched, encoded(&merged, timestamp, Some(number)));
+        // What the shape does not have, or in another type, takes another way.
+        let absent = name("absent");
+        let absent = [(&absent, tablegate_store::model::EdmType::Int32)].into_iter();
+        prop_assert!(Patch::of(row.shape(), absent).is_none());
+        for (name, value) in stored.iter() {
+            let types = [tablegate_store::model::EdmType::Int32, tablegate_store::model::EdmType::String];
+            let other = types.into_iter().find(|other| *other != value.edm_type()).unwrap();
+            prop_assert!(Patch::of(row.shape(), [(name, other)].into_iter()).is_none());
+        }
     }
 
     #[test]

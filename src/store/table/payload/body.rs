@@ -60,16 +60,18 @@ pub fn operation_bytes_at_most(table: &TableName, operation: &Operation) -> usiz
     frame + keys + values.sum::<usize>()
 }
 
-/// Never less than [`operation_bytes`] of an insertion, whose keys have so many bytes together, and each property so many of
-/// text or binary.
-pub(in crate::table) fn insertion_bytes_at_most<'a>(
+/// Never less than [`operation_bytes`] of an operation whose keys have so many bytes together, its version so many, and each
+/// property so many of text or binary.
+pub(in crate::table) fn operation_bytes_at_most_of<'a>(
     table: &TableName,
     key_bytes: usize,
+    version_bytes: usize,
     properties: impl Iterator<Item = (&'a PropertyName, usize)>,
 ) -> usize {
     let property =
         |(name, bytes): (&PropertyName, usize)| PROPERTY_BYTES_MAX + 2 * name.as_str().len() + LONGEST_BYTE * bytes;
-    FRAME_BYTES_MAX + table.as_str().len() + 2 * LONGEST_BYTE * key_bytes + properties.map(property).sum::<usize>()
+    let frame = FRAME_BYTES_MAX + table.as_str().len() + version_bytes;
+    frame + 2 * LONGEST_BYTE * key_bytes + properties.map(property).sum::<usize>()
 }
 
 /// Writes the body, which belongs under the header `Content-Type: multipart/mixed; boundary=batch_<id>`.

@@ -1,0 +1,94 @@
+//! What is written as columns: entities that are new, or known.
+
+use super::{Batch, BatchError, KnownEntities, NewEntities};
+use crate::model::{EntityKeys, TableName};
+
+/// Writes to one table as columns, in legal entity group transactions.
+#[derive(Debug, Clone)]
+pub enum EntityWindow {
+    New(NewEntities),
+    Known(KnownEntities),
+}
+
+impl EntityWindow {
+    pub fn table(&self) -> &TableName {
+        match self {
+            EntityWindow::New(new) => new.table(),
+            EntityWindow::Known(known) => known.table(),
+        }
+    }
+
+    /// In the order in which they came.
+    pub fn keys(&self) -> &EntityKeys {
+        match self {
+            EntityWindow::New(new) => new.keys(),
+            EntityWindow::Known(known) => known.keys(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.keys().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.keys().is_empty()
+    }
+
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            EntityWindow::New(new) => new.bytes(),
+            EntityWindow::Known(known) => known.bytes(),
+        }
+    }
+
+    /// How many entity group transactions there are.
+    pub fn transactions(&self) -> usize {
+        match self {
+            EntityWindow::New(new) => new.transactions(),
+            EntityWindow::Known(known) => known.transactions(),
+        }
+    }
+
+    /// The places of a transaction's entities in [`EntityWindow::keys`], in the order of its operations.
+    pub fn places(&self, index: usize) -> Vec<usize> {
+        match self {
+            EntityWindow::New(new) => new.transaction(index).collect(),
+            EntityWindow::Known(known) => known.transaction(index).collect(),
+        }
+    }
+
+    /// A transaction as an object of its own.
+    ///
+    /// # Errors
+    /// None are expected: each of them is legal.
+    pub fn batch(&self, index: usize) -> Result<Batch, BatchError> {
+        match self {
+            EntityWindow::New(new) => new.batch(index),
+            EntityWindow::Known(known) => known.batch(index),
+        }
+    }
+
+    /// All transactions as objects of their own.
+    ///
+    /// # Errors
+    /// None are expected: each of them is legal.
+    pub fn batches(&self) -> Result<Vec<Batch>, BatchError> {
+        match self {
+            EntityWindow::New(new) => new.batches(),
+            EntityWindow::Known(known) => known.batches(),
+        }
+    }
+}
+
+impl From<NewEntities> for EntityWindow {
+    fn from(new: NewEntities) -> Self {
+        EntityWindow::New(new)
+    }
+}
+
+impl From<KnownEntities> for EntityWindow {
+    fn from(known: KnownEntities) -> Self {
+        EntityWindow::Known(known)
+    }
+}
