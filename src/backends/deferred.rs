@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use tablegate_store::model::{EntityKey, StoredEntity, TableName};
 use tablegate_store::table::{
     Batch, CommitError, EntityWindow, GroupError, NewEntities, ObservedSchema, Parallelism, Promises, Refusals,
-    ScanRequest, ScanStream, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome, Written,
+    ScanRequest, ScanStream, StagedRows, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome, Written,
 };
 use tokio::sync::OnceCell;
 
@@ -105,6 +105,13 @@ impl TableStore for DeferredStore {
             (Some(store), _) => store.write_group(windows).await,
             (None, Some(window)) => Err(StoreError::TableMissing(window.table().clone()).into()),
             (None, None) => Ok(()),
+        }
+    }
+
+    async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
+        match self.store.get() {
+            Some(store) => store.stage(table).await,
+            None => Err(StoreError::TableMissing(table.clone())),
         }
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Writer {
 pub(super) struct Tally {
     egts: AtomicU64,
     rows: AtomicU64,
+    /// How often something was committed, all of it or nothing.
+    commits: AtomicU64,
     under_way: AtomicU64,
 }
 
@@ -76,10 +78,18 @@ impl Tally {
         self.add_many(1, rows);
     }
 
-    /// So many more of them are committed, with so many rows in all.
+    /// So many more of them are committed, each on its own, with so many rows in all.
     pub(crate) fn add_many(&self, egts: usize, rows: usize) {
         self.egts.fetch_add(egts as u64, Ordering::Relaxed);
         self.rows.fetch_add(rows as u64, Ordering::Relaxed);
+        self.commits.fetch_add(egts as u64, Ordering::Relaxed);
+    }
+
+    /// So many more of them are committed together.
+    pub(crate) fn add_group(&self, egts: usize, rows: usize) {
+        self.egts.fetch_add(egts as u64, Ordering::Relaxed);
+        self.rows.fetch_add(rows as u64, Ordering::Relaxed);
+        self.commits.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn set_under_way(&self, egts: usize) {
@@ -92,6 +102,10 @@ impl Tally {
 
     pub(crate) fn rows(&self) -> u64 {
         self.rows.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
     }
 
     pub(crate) fn under_way(&self) -> u64 {

@@ -20,6 +20,7 @@ mod ranges;
 mod scans;
 mod segments;
 mod sizes;
+mod staged;
 mod tables;
 mod values;
 mod walks;
@@ -275,6 +276,26 @@ macro_rules! durable_contract {
     };
 }
 
+/// What a store does besides that writes rows ahead of their commit.
+macro_rules! staged_contract {
+    ($backend:ty) => {
+        mod ahead {
+            tests! { $backend:
+                staged {
+                    staged_rows_are_in_their_table_at_once,
+                    staged_rows_are_forgotten_where_their_table_is_another_one,
+                    readers_see_staged_rows_whole,
+                }
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn staged_rows_are_there_after_reopening() {
+                crate::store_contract::staged::staged_rows_are_there_after_reopening::<$backend>().await;
+            }
+        }
+    };
+}
+
 mod memory {
     contract!(crate::store_contract::backends::Memory);
     local_contract!(crate::store_contract::backends::Memory);
@@ -292,12 +313,14 @@ mod embedded {
     contract!(crate::store_contract::backends::Embedded);
     local_contract!(crate::store_contract::backends::Embedded);
     durable_contract!(crate::store_contract::backends::Embedded);
+    staged_contract!(crate::store_contract::backends::Embedded);
 }
 
 mod columns {
     contract!(crate::store_contract::backends::Columns);
     local_contract!(crate::store_contract::backends::Columns);
     durable_contract!(crate::store_contract::backends::Columns);
+    staged_contract!(crate::store_contract::backends::Columns);
 }
 
 mod azure {

@@ -5,8 +5,8 @@
 //! answers. So a sync is shared by those who wait for it, readers never see what could still be lost, and a commit is
 //! checked against every earlier one, published or not.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use tablegate_store::model::{Clock, Span, TableName};
@@ -31,6 +31,7 @@ use super::repair::Repair;
 use super::segment::install::{Building, GivingUp, Install, Recorded, Trim};
 use super::segment::manifest;
 use super::size::put_size;
+use super::staged::Staged;
 use super::window::{answer_window, refused};
 
 /// How many commits can wait before callers wait to hand theirs over.
@@ -51,6 +52,10 @@ pub(super) enum Job {
     Window(Vec<Batch>, oneshot::Sender<WindowOutcome>),
     Insert(Box<EncodedEntities>, oneshot::Sender<Refusals>),
     WriteGroup(Vec<EncodedWindow>, Reply<(), GroupError>),
+    /// From now on, take rows for the table under a number of their own, for as long as somebody holds this.
+    Stage(TableName, Weak<()>, Reply<Option<u32>>),
+    WriteStaged(u32, Box<EncodedEntities>, Reply<()>),
+    PublishStaged(u32, Reply<bool>),
     CreateTable(TableName, Reply<()>),
     DropTable(TableName, Reply<()>),
     /// From now on, keep in mind what is written into the table.
@@ -73,6 +78,9 @@ impl Job {
             Job::WriteGroup(windows, _) => windows.iter().all(EncodedWindow::frees_room),
             Job::DropTable(..) | Job::TrimDelta(..) => true,
             Job::Insert(..)
+            | Job::Stage(..)
+            | Job::WriteStaged(..)
+            | Job::PublishStaged(..)
             | Job::CreateTable(..)
             | Job::StartAnalyze(..)
             | Job::FinishAnalyze(..)
@@ -88,9 +96,11 @@ impl Job {
         match self {
             Job::Commit(batch, _) => batch.operations().len(),
             Job::Group(batches, _) | Job::Window(batches, _) => count(batches),
-            Job::Insert(new, _) => new.keys.len(),
+            Job::Insert(new, _) | Job::WriteStaged(_, new, _) => new.keys.len(),
             Job::WriteGroup(windows, _) => windows.iter().map(|window| window.keys().len()).sum(),
-            Job::CreateTable(..)
+            Job::Stage(..)
+            | Job::PublishStaged(..)
+            | Job::CreateTable(..)
             | Job::DropTable(..)
             | Job::StartAnalyze(..)
             | Job::FinishAnalyze(..)
@@ -111,7 +121,10 @@ impl Job {
             Job::Window(batches, reply) => drop(reply.send(refused(batches.len(), &error))),
             Job::Insert(new, reply) => drop(reply.send(all_refused(new.entities.transactions(), Vec::new(), &error))),
             Job::WriteGroup(_, reply) => drop(reply.send(Err(error.into()))),
-            Job::CreateTable(_, reply)
+            Job::Stage(_, _, reply) => drop(reply.send(Err(error))),
+            Job::PublishStaged(_, reply) => drop(reply.send(Err(error))),
+            Job::WriteStaged(_, _, reply)
+            | Job::CreateTable(_, reply)
             | Job::DropTable(_, reply)
             | Job::FinishAnalyze(_, _, reply)
             | Job::InstallSegments(_, reply)
@@ -141,13 +154,15 @@ pub(super) struct Committer {
     pub(super) engine: Arc<Engine>,
     lease: Arc<Lease>,
     pub(super) live: Live,
-    recorders: Recorders,
+    pub(super) recorders: Recorders,
     /// The span whose segment is being made. A store that is opened anew has forgotten it: the segment is then refused.
     building: Building,
     pub(super) probe: Probe,
     gathering: Gathering,
-    /// How far the rows of the first dropped table are removed.
-    removal: Option<ByteSpan>,
+    /// What is written ahead for tables.
+    pub(super) staged: Vec<Staged>,
+    /// The dropped table whose rows are being removed, and those of them that are left.
+    removal: Option<(u32, ByteSpan)>,
     /// Something was removed from the delta in this round.
     has_trimmed: bool,
     /// Set once writing failed: what is on disk is then known only after opening anew.
@@ -171,6 +186,7 @@ impl Committer {
             building: Building::default(),
             probe: Probe::default(),
             gathering: Gathering::default(),
+            staged: Vec::new(),
             removal: None,
             has_trimmed: false,
             broken: None,
@@ -222,6 +238,7 @@ impl Committer {
     }
 
     fn round(&mut self, first: Job, jobs: &mut mpsc::Receiver<Job>) {
+        self.forget_staged();
         let before = self.live.commit;
         let room = self.shared.folder.check_room(self.shared.options.reserve_bytes);
         let mut answers = Vec::new();
@@ -263,6 +280,9 @@ impl Committer {
                 answer_insertion(reply, transactions, self.insert_window(*new))
             }
             Job::WriteGroup(windows, reply) => answer(reply, self.write_group(windows)),
+            Job::Stage(name, held, reply) => answer(reply, self.stage(&name, held)),
+            Job::WriteStaged(number, new, reply) => answer(reply, self.write_staged(number, *new)),
+            Job::PublishStaged(number, reply) => answer(reply, self.publish_staged(number)),
             Job::CreateTable(name, reply) => answer(reply, self.create_table(name)),
             Job::DropTable(name, reply) => answer(reply, self.drop_table(&name)),
             Job::StartAnalyze(name, reply) => answer(reply, self.start_analyze(&name)),
@@ -311,10 +331,7 @@ impl Committer {
             return Err(StoreError::TableExists(name));
         }
         let mut live = self.live.next();
-        let table = TableMeta::new(live.next_number, name.clone());
-        let next = live.next_number.checked_add(1);
-        live.next_number =
-            next.ok_or_else(|| StoreError::Unavailable("the store is out of table numbers".to_owned()))?;
+        let table = TableMeta::new(live.take_number()?, name.clone());
         let mut writes = self.engine.batch();
         table.put_new(live.next_number, &self.engine, &mut writes);
         live.put_head(&self.engine, &mut writes);
@@ -453,14 +470,16 @@ impl Committer {
 
     fn try_remove_some_rows(&mut self) -> Result<(), StoreError> {
         let Some(&table) = self.live.dropped.last() else { return Ok(()) };
-        let span = self.removal.take().unwrap_or_else(|| key_bytes::of_partitions(table, &Span::ALL));
+        // Another one may have been dropped since.
+        let begun = self.removal.take().filter(|(begun, _)| *begun == table);
+        let span = begun.map_or_else(|| key_bytes::of_partitions(table, &Span::ALL), |(_, left)| left);
         let rows = self.engine.rows.range(span.from..span.to.clone()).take(REMOVED_AT_ONCE).map(fjall::Guard::key);
         let keys: Vec<fjall::Slice> = self.engine.guarded(|| rows.collect())?;
         let mut writes = self.engine.batch();
         let is_last = keys.len() < REMOVED_AT_ONCE;
         if let Some(last) = keys.last() {
             // Onwards from here: the removed rows before it would have to be skipped each time.
-            self.removal = (!is_last).then(|| ByteSpan { from: last.to_vec(), to: span.to });
+            self.removal = (!is_last).then(|| (table, ByteSpan { from: last.to_vec(), to: span.to }));
         }
         for key in keys {
             writes.remove(&self.engine.rows, key);

@@ -10,6 +10,7 @@ use super::apply::{Commit, Draft, find, notes_changes};
 use super::commit::{Answer, Committer};
 use super::encoded::EncodedEntities;
 use super::engine::Engine;
+use super::meta::TableMeta;
 use super::row::put_head;
 use super::segment::delta;
 
@@ -48,6 +49,12 @@ impl Commit<'_> {
     pub(super) fn insert(&mut self, new: &EncodedEntities, is_new: bool) -> Result<Refusals, StoreError> {
         let live = self.live;
         let before = find(&live.tables, new.entities.table())?;
+        Ok(self.insert_into(before, new, is_new))
+    }
+
+    /// The same, into a table that is known.
+    pub(super) fn insert_into(&mut self, before: &TableMeta, new: &EncodedEntities, is_new: bool) -> Refusals {
+        let live = self.live;
         let Self { engine, recorders, building, stamps, writes, drafts, row: bytes, .. } = self;
         let draft = drafts.entry(before.number).or_insert_with(|| Draft::of(before));
         let (commit, wanted) = (live.commit + 1, recorders.want(before.number));
@@ -92,7 +99,7 @@ impl Commit<'_> {
                 writes.insert(&engine.rows, key, bytes.as_slice());
             }
         }
-        Ok(refused)
+        refused
     }
 }
 

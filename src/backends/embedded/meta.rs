@@ -68,6 +68,18 @@ impl Live {
         }
     }
 
+    /// The number of a further table.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when there is none left.
+    pub(super) fn take_number(&mut self) -> Result<u32, StoreError> {
+        let number = self.next_number;
+        let next = number.checked_add(1);
+        self.next_number =
+            next.ok_or_else(|| StoreError::Unavailable("the store is out of table numbers".to_owned()))?;
+        Ok(number)
+    }
+
     /// What every commit writes.
     pub(super) fn put_head(&self, engine: &Engine, batch: &mut OwnedWriteBatch) {
         let mut value = self.commit.to_le_bytes().to_vec();
@@ -189,6 +201,28 @@ impl TableMeta {
         batch.insert(&engine.meta, table_key(&self.name), value);
         batch.insert(&engine.meta, b"n".as_slice(), next_number.to_be_bytes().as_slice());
         put_size(self.number, TableSize::default(), engine, batch);
+    }
+
+    /// Another table of this one's name, without its rows.
+    pub(super) fn renumbered(&self, number: u32) -> Self {
+        let size = Arc::new(Size::new(Some(TableSize::default())));
+        Self { number, size, segments: Arc::default(), ..self.clone() }
+    }
+
+    /// Notes the number of a table that is not there yet: as that of a dropped one.
+    pub(super) fn put_staged(&self, next_number: u32, engine: &Engine, batch: &mut OwnedWriteBatch) {
+        batch.insert(&engine.meta, b"n".as_slice(), next_number.to_be_bytes().as_slice());
+        batch.insert(&engine.meta, prefix(b'd', self.number), b"".as_slice());
+    }
+
+    /// Another one of this name, which was staged, takes its place.
+    pub(super) fn put_replaced(&self, by: &TableMeta, engine: &Engine, batch: &mut OwnedWriteBatch) {
+        let mut value = by.number.to_be_bytes().to_vec();
+        put_text(&mut value, by.name.as_str());
+        batch.insert(&engine.meta, table_key(&by.name), value);
+        by.put_changes(&TableMeta::new(by.number, by.name.clone()), engine, batch);
+        batch.remove(&engine.meta, prefix(b'd', by.number));
+        batch.insert(&engine.meta, prefix(b'd', self.number), b"".as_slice());
     }
 
     pub(super) fn put_dropped(&self, engine: &Engine, batch: &mut OwnedWriteBatch) {

@@ -41,6 +41,7 @@ mod rows;
 mod scan;
 mod segment;
 mod size;
+mod staged;
 #[cfg(test)]
 mod tests;
 mod tries;
@@ -56,8 +57,8 @@ use async_trait::async_trait;
 use tablegate_store::model::{Clock, TableName};
 use tablegate_store::table::{
     Batch, CommitError, DerivedColumn, EntityWindow, GroupError, NewEntities, Parallelism, Promises, Refusals, Renewal,
-    SegmentFigures, SnapshotScope, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome, Written,
-    check_disjoint,
+    SegmentFigures, SnapshotScope, StagedRows, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome,
+    Written, check_disjoint,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -74,6 +75,7 @@ use self::reader::{EmbeddedReader, Published, View};
 pub use self::segment::SegmentOptions;
 use self::segment::builder::{SegmentBuilder, Workshop};
 use self::segment::derived::Derivations;
+use self::staged::EmbeddedRows;
 
 /// When an acknowledged commit is on the disk itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,12 +211,16 @@ impl EmbeddedStore {
     }
 
     async fn hand_over<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Result<T, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let jobs = self.jobs.as_ref().ok_or(StoreError::ShuttingDown)?;
-        jobs.send(job(reply)).await.map_err(|_| StoreError::Unavailable("the commit thread ended early".to_owned()))?;
-        // No answer is what a thread leaves that came to a bad end at any point.
-        answer.await.map_err(|_| StoreError::OutcomeUnknown("the commit thread ended early".to_owned()))
+        ask(self.jobs.as_ref().ok_or(StoreError::ShuttingDown)?, job).await
     }
+}
+
+/// Hands over what `job` makes of a reply, and waits for that.
+async fn ask<T>(jobs: &mpsc::Sender<Job>, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Result<T, StoreError> {
+    let (reply, answer) = oneshot::channel();
+    jobs.send(job(reply)).await.map_err(|_| StoreError::Unavailable("the commit thread ended early".to_owned()))?;
+    // No answer is what a thread leaves that came to a bad end at any point.
+    answer.await.map_err(|_| StoreError::OutcomeUnknown("the commit thread ended early".to_owned()))
 }
 
 /// Opens the engine in a folder that this process holds, and reads what is known about its tables.
@@ -294,6 +300,14 @@ impl TableStore for EmbeddedStore {
             return Ok(());
         }
         self.ask(|reply| Job::WriteGroup(encoded, reply)).await
+    }
+
+    async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
+        let held = Arc::new(());
+        let number = self.ask(|reply| Job::Stage(table.clone(), Arc::downgrade(&held), reply)).await?;
+        let jobs = self.jobs.as_ref().ok_or(StoreError::ShuttingDown)?.downgrade();
+        let rows = |number| Box::new(EmbeddedRows { jobs, number, _held: held }) as Box<dyn StagedRows>;
+        Ok(number.map(rows))
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt as _;
-use tablegate_store::model::{EdmValue, Entity, EntityKey, Properties, PropertyName, Span, SystemClock};
-use tablegate_store::table::{Operation, TableSize};
+use tablegate_store::model::{EdmValue, Entity, EntityKey, EntityKeys, Properties, PropertyName, Span, SystemClock};
+use tablegate_store::table::{IfMatch, Operation, TableSize};
 
 use super::engine::FLUSH_LOOK;
 use super::*;
@@ -318,6 +318,50 @@ async fn the_rows_of_a_dropped_table_are_removed() {
     let engine = Engine::open(Arc::new(Folder::open(folder.path()).unwrap()), &options()).unwrap();
     let live = meta::load(&engine).unwrap();
     assert!(live.dropped.is_empty() && live.next_number == 2);
+}
+
+/// Rows that were written ahead, for a table that did not get them.
+#[tokio::test]
+async fn the_rows_that_nobody_publishes_are_removed() {
+    let new = |first: usize| {
+        let mut keys = EntityKeys::default();
+        (first..first + 700).for_each(|row| keys.push("p", &format!("{row:04}")).unwrap());
+        NewEntities::new(&table(), keys, Vec::new()).unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    store.create_table(&table()).await.unwrap();
+    let staged = store.stage(&table()).await.unwrap().unwrap();
+    staged.write(new(0)).await.unwrap();
+    staged.write(new(700)).await.unwrap();
+    assert_eq!(rows_of(&store, 1), 1400);
+    drop(staged);
+    let crashed = store.stage(&table()).await.unwrap().unwrap();
+    crashed.write(new(0)).await.unwrap();
+    while rows_of(&store, 1) > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(rows_of(&store, 2), 700, "these are cared for");
+    store.close().unwrap();
+    let store = open(folder.path());
+    insert(&store, "new", &["b"]).await;
+    while rows_of(&store, 2) > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(rows_of(&store, 0), 1);
+    // What it had before goes when it gets others.
+    store.commit(Batch::single(table(), Operation::Delete(key("new"), IfMatch::Any)).unwrap()).await.unwrap();
+    let staged = store.stage(&table()).await.unwrap().unwrap();
+    staged.write(new(0)).await.unwrap();
+    assert!(staged.publish().await.unwrap());
+    store.close().unwrap();
+    let store = open(folder.path());
+    insert(&store, "next", &["b"]).await;
+    assert_eq!((rows_of(&store, 0), rows_of(&store, 3)), (0, 701));
+    store.close().unwrap();
+    let engine = Engine::open(Arc::new(Folder::open(folder.path()).unwrap()), &options()).unwrap();
+    let live = meta::load(&engine).unwrap();
+    assert_eq!((live.tables[&table()].number, live.next_number), (3, 4));
 }
 
 #[tokio::test]

@@ -314,8 +314,11 @@ impl Session {
 
     pub(super) fn tell_about_split(&mut self, committed: EgtCount) {
         if committed.egts > 1 {
-            let message =
-                format!("the statement ran as {} entity group transactions, each atomic on its own", committed.egts);
+            let how = match committed.commits {
+                1 => "committed together: all of them, or none",
+                _ => "each atomic on its own",
+            };
+            let message = format!("the statement ran as {} entity group transactions, {how}", committed.egts);
             self.notice(Notice::info(message).once(Topic::SplitStatement));
         }
     }

@@ -78,6 +78,7 @@ impl Session {
             self.note_extent(writer.committed(), writer.take_footprint().as_ref());
             total.egts += writer.committed().egts;
             total.rows += writer.committed().rows;
+            total.commits += writer.committed().commits;
         }
         if total.egts > 0 {
             free.follow();

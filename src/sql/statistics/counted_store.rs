@@ -3,7 +3,7 @@
 //! What a commit costs is the store's; counting it here costs a look-up of its table and some additions.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use tablegate_store::model::TableName;
@@ -241,10 +241,43 @@ impl StoreLayer for CountedStore {
         committed
     }
 
+    async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
+        let Some(rows) = self.store.stage(table).await? else { return Ok(None) };
+        let (place, commits) = (self.place, self.commits.clone());
+        Ok(Some(Box::new(CountedRows { rows, place, commits, tallies: Mutex::default() })))
+    }
+
     async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
         let tallies: Vec<Tally> = windows.iter().map(|window| Tally::of_window(self.place, window)).collect();
         let committed = self.store.write_group(windows).await;
         self.commits.add_group(&tallies, committed.as_ref().err());
         committed
+    }
+}
+
+/// Counts staged rows once they are in their table.
+struct CountedRows {
+    rows: Box<dyn StagedRows>,
+    place: Place,
+    commits: Arc<Commits>,
+    tallies: Mutex<Vec<Tally>>,
+}
+
+#[async_trait]
+impl StagedRows for CountedRows {
+    async fn write(&self, entities: NewEntities) -> Result<(), StoreError> {
+        let tally = Tally::of_new(self.place, &entities);
+        self.rows.write(entities).await?;
+        self.tallies.lock().unwrap_or_else(PoisonError::into_inner).push(tally);
+        Ok(())
+    }
+
+    async fn publish(&self) -> Result<bool, StoreError> {
+        let is_published = self.rows.publish().await?;
+        if is_published {
+            let tallies = std::mem::take(&mut *self.tallies.lock().unwrap_or_else(PoisonError::into_inner));
+            tallies.iter().for_each(|tally| self.commits.add(tally));
+        }
+        Ok(is_published)
     }
 }

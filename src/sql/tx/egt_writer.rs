@@ -33,6 +33,8 @@ const LOCKED_TOGETHER: usize = 16;
 pub(crate) struct EgtCount {
     pub egts: u64,
     pub rows: u64,
+    /// How often some of them were committed, all or nothing: as many as they are where each was on its own.
+    pub commits: u64,
 }
 
 /// Collects operations on one table and commits them.
@@ -83,7 +85,8 @@ impl EgtWriter {
     /// that is too long, nothing is committed.
     #[must_use]
     pub(crate) fn holding_back(mut self) -> Self {
-        self.held_back = self.in_flight.takes_groups().then(HeldBack::default);
+        let (store, table) = (self.in_flight.store().clone(), self.relation.stored.name.clone());
+        self.held_back = self.in_flight.takes_groups().then(|| HeldBack::new(store, table));
         self
     }
 
@@ -219,7 +222,7 @@ impl EgtWriter {
     /// Holds it back, or lets the store have it.
     async fn hand_over(&mut self, window: Handed) -> SqlResult<()> {
         if let Some(held_back) = &mut self.held_back {
-            held_back.push(window);
+            held_back.push(window).await;
             return if held_back.is_full() { self.commit_held_back().await } else { Ok(()) };
         }
         self.in_flight.hand_over(window).await;
@@ -228,7 +231,9 @@ impl EgtWriter {
 
     /// Commits what was held back, all or nothing, under locks of its own.
     async fn commit_held_back(&mut self) -> SqlResult<()> {
-        let Some(held_back) = self.held_back.take().filter(|held_back| !held_back.is_empty()) else { return Ok(()) };
+        let Some(mut held_back) = self.held_back.take().filter(|held_back| !held_back.is_empty()) else {
+            return Ok(());
+        };
         if let Some((key, position)) = held_back.first_twice() {
             self.failed_at = Some(position);
             return Err(self.relation.duplicate_key(&key));
@@ -249,9 +254,15 @@ impl EgtWriter {
             }
             locks = Some(claims);
         }
-        let committed = self.in_flight.run_together(held_back.into_windows()).await;
+        let mut committed = Ok(false);
+        if let Some(rows) = held_back.written_ahead().await {
+            committed = self.in_flight.publish(&*rows, held_back.extent()).await;
+        }
+        if let Ok(false) = committed {
+            committed = self.in_flight.run_together(held_back.into_windows()).await.map(|()| true);
+        }
         drop(locks);
-        committed.map_err(|failure| self.told(failure))
+        committed.map(drop).map_err(|failure| self.told(failure))
     }
 
     /// Commits what is left.

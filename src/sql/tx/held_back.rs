@@ -1,9 +1,12 @@
 //! The beginning of a statement that is committed as it goes, held back: as long as it is not long, all of it is
-//! committed together or nothing.
+//! committed together or nothing. What comes as columns is written ahead meanwhile, where the store can.
 
-use tablegate_store::model::EntityKey;
-use tablegate_store::table::{Operation, SeededHash};
+use std::sync::Arc;
 
+use tablegate_store::model::{EntityKey, TableName};
+use tablegate_store::table::{EntityWindow, NewEntities, Operation, SeededHash, StagedRows, TableStore};
+
+use super::ahead::Ahead;
 use super::in_flight::{Columns, Handed};
 
 /// How much is held back at most, counted as rows take memory until they are written.
@@ -11,15 +14,37 @@ const BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What each row takes besides its values.
 const ROW_BYTES: usize = 128;
 
-/// Windows that wait for each other.
-#[derive(Default)]
+/// Windows that wait for each other, on their way into one table.
 pub(super) struct HeldBack {
+    store: Arc<dyn TableStore>,
+    table: TableName,
     windows: Vec<Handed>,
     bytes: usize,
+    /// What is written ahead: nothing as long as there is one window, which is as soon written at the end.
+    ahead: Option<Ahead>,
 }
 
 impl HeldBack {
-    pub(super) fn push(&mut self, window: Handed) {
+    pub(super) fn new(store: Arc<dyn TableStore>, table: TableName) -> Self {
+        Self { store, table, windows: Vec::new(), bytes: 0, ahead: None }
+    }
+
+    pub(super) async fn push(&mut self, window: Handed) {
+        match (new_of(&window), &mut self.ahead) {
+            (Some(new), Some(ahead)) => ahead.push(new.clone()).await,
+            (Some(new), None)
+                if self.windows.len() == 1 && self.windows.iter().all(|first| new_of(first).is_some()) =>
+            {
+                let mut ahead = Ahead::begin(self.store.clone(), self.table.clone());
+                for new in self.windows.iter().filter_map(new_of).chain([new]) {
+                    ahead.push(new.clone()).await;
+                }
+                self.ahead = Some(ahead);
+            }
+            (Some(_), None) => {}
+            // All of them go one way.
+            (None, _) => self.ahead = None,
+        }
         self.bytes += match &window {
             Handed::Egts(egts) => {
                 let operations = egts.iter().flat_map(|egt| egt.batch.operations());
@@ -39,6 +64,21 @@ impl HeldBack {
     /// Whether it is too much to wait any longer.
     pub(super) fn is_full(&self) -> bool {
         self.bytes >= BYTES_MAX
+    }
+
+    /// All rows, where all of them are written ahead.
+    pub(super) async fn written_ahead(&mut self) -> Option<Box<dyn StagedRows>> {
+        self.ahead.take()?.finish().await
+    }
+
+    /// How many entity group transactions there are, and rows.
+    pub(super) fn extent(&self) -> (usize, usize) {
+        let of = |window: &Handed| match window {
+            Handed::Egts(egts) => (egts.len(), egts.iter().map(|egt| egt.positions.len()).sum()),
+            Handed::Columns(Columns { window, .. }) => (window.transactions(), window.len()),
+        };
+        let add = |sum: (usize, usize), more: (usize, usize)| (sum.0 + more.0, sum.1 + more.1);
+        self.windows.iter().map(of).fold((0, 0), add)
     }
 
     pub(super) fn into_windows(self) -> Vec<Handed> {
@@ -76,5 +116,12 @@ impl HeldBack {
             }
         }
         rows
+    }
+}
+
+fn new_of(window: &Handed) -> Option<&NewEntities> {
+    match window {
+        Handed::Columns(Columns { window: EntityWindow::New(new), .. }) => Some(new),
+        Handed::Columns(Columns { window: EntityWindow::Known(_), .. }) | Handed::Egts(_) => None,
     }
 }

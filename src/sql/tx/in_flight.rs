@@ -14,8 +14,8 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use smallvec::SmallVec;
 use tablegate_store::model::{EntityKey, PartitionKey};
 use tablegate_store::table::{
-    Batch, BatchError, CommitError, EntityWindow, GroupError, Operation, Parallelism, Rejection, StoreError,
-    TableStore, Written,
+    Batch, BatchError, CommitError, EntityWindow, GroupError, Operation, Parallelism, Rejection, StagedRows,
+    StoreError, TableStore, Written,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -126,7 +126,8 @@ impl InFlight {
     }
 
     pub(super) fn committed(&self) -> EgtCount {
-        EgtCount { egts: self.shared.tally.egts(), rows: self.shared.tally.rows() }
+        let tally = &self.shared.tally;
+        EgtCount { egts: tally.egts(), rows: tally.rows(), commits: tally.commits() }
     }
 
     /// Whether [`InFlight::send_columns`] is worth it: nobody asks for versions, and the store takes many together.
@@ -218,8 +219,28 @@ impl InFlight {
         };
         let rows = positions.iter().map(SmallVec::len).sum();
         committed.map_err(|error| Failure::of_group(error, &positions))?;
-        self.shared.tally.add_many(positions.len(), rows);
+        self.shared.tally.add_group(positions.len(), rows);
         Ok(())
+    }
+
+    /// Has rows in their table that were written ahead: so many entity group transactions, and rows. False where they can
+    /// not be.
+    ///
+    /// # Errors
+    /// What failed: it may not be known whether they are in the table.
+    pub(super) async fn publish(&self, rows: &dyn StagedRows, (egts, count): (usize, usize)) -> Result<bool, Failure> {
+        match rows.publish().await {
+            Ok(true) => {
+                self.shared.tally.add_group(egts, count);
+                Ok(true)
+            }
+            Ok(false) => Ok(false),
+            Err(error) => Err(Failure::of(error.into(), &[])),
+        }
+    }
+
+    pub(super) fn store(&self) -> &Arc<dyn TableStore> {
+        &self.store
     }
 
     /// Whether the store commits many together, all or nothing.

@@ -7,6 +7,7 @@
 //! [`window`] collects the rows of each, [`in_flight`] keeps many under way, [`together`] where the store takes many at once. Where nobody else writes to the store, rows are
 //! locked as in PostgreSQL: [`claims`] on top of [`locks`].
 
+mod ahead;
 mod claims;
 mod commit_group;
 mod egt_writer;

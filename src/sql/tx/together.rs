@@ -139,7 +139,7 @@ impl Together {
                 let (mut egts, mut rows) = (positions.len(), positions.iter().map(SmallVec::len).sum::<usize>());
                 let refused = match outcome {
                     Outcome::OneByOne(refused) => refused,
-                    Outcome::Group(Ok(())) => return self.shared.tally.add_many(egts, rows),
+                    Outcome::Group(Ok(())) => return self.shared.tally.add_group(egts, rows),
                     Outcome::Group(Err(error)) => {
                         return self.ended.fail_with(Failure::of_group(error, &positions), &self.shared);
                     }

@@ -10,7 +10,7 @@ use super::segments::{Renewal, SegmentFigures};
 use super::store::{
     CommitError, GroupError, Parallelism, Promises, StoreError, StoreFigures, TableReader, TableStore, Written,
 };
-use super::{Batch, DerivedColumn, EntityWindow, NewEntities, Refusals, WindowOutcome};
+use super::{Batch, DerivedColumn, EntityWindow, NewEntities, Refusals, StagedRows, WindowOutcome};
 use crate::model::TableName;
 
 /// A [`TableStore`] that passes on whatever it does not say otherwise.
@@ -57,6 +57,10 @@ pub trait StoreLayer: Send + Sync + 'static {
 
     async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
         self.below().write_group(windows).await
+    }
+
+    async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
+        self.below().stage(table).await
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
@@ -120,6 +124,10 @@ impl<L: StoreLayer> TableStore for L {
 
     async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
         StoreLayer::write_group(self, windows).await
+    }
+
+    async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
+        StoreLayer::stage(self, table).await
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {

@@ -25,6 +25,7 @@ mod seeded_hash;
 mod segments;
 mod sift;
 mod sighting;
+mod staged;
 mod store;
 mod walk;
 mod window;
@@ -49,6 +50,7 @@ pub use seeded_hash::SeededHash;
 pub use segments::{Renewal, SegmentFigures, SegmentState};
 pub use sift::sift;
 pub use sighting::{Counted, Sighting, SightingSource, Sightings};
+pub use staged::StagedRows;
 pub use store::{
     AtOnce, CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures,
     TableReader, TableSize, TableStore, Written,

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::layer::StoreLayer;
 use super::store::{CommitError, GroupError, StoreError, TableStore, Written};
-use super::{Batch, EntityWindow, NewEntities, Refusals, WindowOutcome};
+use super::{Batch, EntityWindow, NewEntities, Refusals, StagedRows, WindowOutcome};
 use crate::model::TableName;
 
 /// Reads another store.
@@ -51,5 +51,9 @@ impl StoreLayer for ReadOnlyStore {
 
     async fn write_group(&self, _: Vec<EntityWindow>) -> Result<(), GroupError> {
         Err(StoreError::ReadOnly.into())
+    }
+
+    async fn stage(&self, _: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
+        Err(StoreError::ReadOnly)
     }
 }

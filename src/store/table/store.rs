@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::window::{Refusals, WindowOutcome, commit_side_by_side, refused_of};
 use super::{
     Batch, DeriveError, DerivedColumn, EntityWalk, EntityWindow, KeyRange, NewEntities, ObservedSchema, Renewal,
-    ScanColumns, ScanPlan, ScanRequest, ScanStream, SegmentFigures, Sightings, Unfit,
+    ScanColumns, ScanPlan, ScanRequest, ScanStream, SegmentFigures, Sightings, StagedRows, Unfit,
 };
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
 use crate::model::{ETag, EdmDateTime, EdmRef, EntityKey, StoredEntity, TableName};
@@ -275,6 +275,16 @@ pub trait TableStore: Send + Sync + 'static {
             batches.extend(window.batches().map_err(|error| StoreError::Unavailable(error.to_string()))?);
         }
         self.commit_group(batches).await.map(drop)
+    }
+
+    /// Begins to take rows for a table ahead of their commit: see [`StagedRows`]. `None` where the store does not do that, or
+    /// the table has rows.
+    ///
+    /// # Errors
+    /// [`StoreError::TableMissing`], where the store does it; what the disk says.
+    async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
+        let _ = table;
+        Ok(None)
     }
 
     /// Re-reads the table: drops from its observed schema what no entity has any more, and counts it anew.

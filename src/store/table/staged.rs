@@ -1,0 +1,26 @@
+//! Rows that are written ahead of the moment at which it is known whether they are to be in their table.
+//!
+//! Who loads many rows and wants all of them or none would have to keep them until the last one has come, and have all of
+//! them written then. A store that can puts them aside as they come instead, and makes them the table's at once.
+
+use async_trait::async_trait;
+
+use super::{NewEntities, StoreError};
+
+/// Rows on their way into a table that is empty: written, and seen by nobody. Dropped, they are forgotten.
+#[async_trait]
+pub trait StagedRows: Send + Sync {
+    /// Writes rows. None of their keys was given before: that is for the caller to see to, before it publishes them.
+    ///
+    /// # Errors
+    /// What the disk says. Nothing more can be done with the rows then.
+    async fn write(&self, entities: NewEntities) -> Result<(), StoreError>;
+
+    /// From now on they are in the table: when it returns, all are durable, and later readers see them all. False where
+    /// the table is not any more what it was when they were begun, and empty: then none of them is, and what was staged is
+    /// forgotten.
+    ///
+    /// # Errors
+    /// As [`TableStore::commit`](super::TableStore::commit); [`StoreError::OutcomeUnknown`] where they may be in the table.
+    async fn publish(&self) -> Result<bool, StoreError>;
+}
