@@ -8,9 +8,9 @@
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use crate::error::{ErrorKind, SqlError, SqlResult};
 
@@ -92,15 +92,32 @@ impl Drop for Entered {
 
 /// Raised once, and then for good; all copies are one.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupt(Arc<Raised>);
+pub struct Interrupt(Arc<Shared>);
 
 #[derive(Debug, Default)]
-struct Raised(AtomicBool);
+struct Shared {
+    is_raised: AtomicBool,
+    /// Parts of the work that are not gone.
+    parts: AtomicUsize,
+    /// Who waits until all are.
+    waits: Mutex<Option<Waker>>,
+}
 
 impl Interrupt {
     /// The work is to end.
     pub fn raise(&self) {
-        self.0.0.store(true, Ordering::Relaxed);
+        self.0.is_raised.store(true, Ordering::Relaxed);
+    }
+
+    /// A part of the work, for as long as it is there.
+    pub fn part(&self) -> Part {
+        self.0.parts.fetch_add(1, Ordering::AcqRel);
+        Part(self.0.clone())
+    }
+
+    /// Waits until no part of the work is there. One waits at a time.
+    pub fn gone(&self) -> Gone {
+        Gone(self.0.clone())
     }
 
     /// # Errors
@@ -120,9 +137,37 @@ impl Interrupt {
     }
 }
 
-impl Watch for Raised {
+/// What [`Interrupt::part`] gives: dropped by the part when it ends.
+#[derive(Debug)]
+pub struct Part(Arc<Shared>);
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if self.0.parts.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(waits) = self.0.waits.lock().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            waits.wake();
+        }
+    }
+}
+
+/// What [`Interrupt::gone`] gives.
+#[derive(Debug)]
+pub struct Gone(Arc<Shared>);
+
+impl Future for Gone {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // Before the look: what ends behind it finds who waits.
+        *self.0.waits.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
+        if self.0.parts.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+impl Watch for Shared {
     fn reason(&self) -> Option<Box<SqlError>> {
-        let is_raised = self.0.load(Ordering::Relaxed);
+        let is_raised = self.is_raised.load(Ordering::Relaxed);
         is_raised.then(|| SqlError::new(ErrorKind::QueryCanceled, "canceling statement due to user request"))
     }
 }
@@ -144,6 +189,19 @@ mod tests {
             assert!((0..STEPS).any(|_| check().is_err()));
         });
         assert!(check_now().is_ok());
+    }
+
+    #[test]
+    fn who_waits_is_told_when_the_last_part_is_gone() {
+        let interrupt = Interrupt::default();
+        let (first, second) = (interrupt.part(), interrupt.part());
+        let mut gone = interrupt.gone();
+        let mut poll = || Pin::new(&mut gone).poll(&mut Context::from_waker(Waker::noop()));
+        assert_eq!(poll(), Poll::Pending);
+        drop(first);
+        assert_eq!(poll(), Poll::Pending);
+        std::thread::spawn(move || drop(second)).join().unwrap();
+        assert_eq!(poll(), Poll::Ready(()));
     }
 
     #[test]

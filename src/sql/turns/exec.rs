@@ -78,10 +78,13 @@ impl ExecutionPlan for TurnsExec {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = Turns::new(self.input.execute(partition, context)?);
         let interrupt = self.interrupt.clone();
+        let part = interrupt.part();
         // Tasks of the engine's own go on until they next give way; here they meet an error instead.
-        let rows = rows.map(move |batch| match batch {
-            Ok(batch) => interrupt.check().map(|()| batch).map_err(|error| DataFusionError::External(error)),
-            failed => failed,
+        let rows = rows.map(move |batch| {
+            // Dropped behind the rows, and so behind what they hold.
+            let _held = &part;
+            let batch = batch?;
+            interrupt.check().map(|()| batch).map_err(|error| DataFusionError::External(error))
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }

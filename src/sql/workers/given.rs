@@ -2,24 +2,40 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
+use futures::future::BoxFuture;
 use futures::{FutureExt, Stream};
-use tablegate_types::error::SqlResult;
+use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::interrupt::Interrupt;
 use tokio::sync::mpsc::Receiver;
+use tokio::time::timeout;
 
 use super::task::Task;
+
+/// How long an error is kept back until nothing of its plan is left. Its tasks give way every few milliseconds; one that
+/// computes for longer within one batch is not waited for.
+const LEFT_MOST: Duration = Duration::from_secs(1);
 
 /// Its batches as they come. Dropping it ends the plan.
 pub(super) struct Given {
     batches: Receiver<SqlResult<RecordBatch>>,
     /// `None` once it has ended, and all it held is gone.
     task: Option<Task<()>>,
+    interrupt: Interrupt,
+    failed: Option<Failed>,
+}
+
+/// What the plan ended with, and the end of all its tasks.
+struct Failed {
+    error: Box<SqlError>,
+    gone: BoxFuture<'static, ()>,
 }
 
 impl Given {
-    pub(super) fn new(batches: Receiver<SqlResult<RecordBatch>>, task: Task<()>) -> Self {
-        Self { batches, task: Some(task) }
+    pub(super) fn new(batches: Receiver<SqlResult<RecordBatch>>, task: Task<()>, interrupt: Interrupt) -> Self {
+        Self { batches, task: Some(task), interrupt, failed: None }
     }
 
     /// Waits for the end of the task.
@@ -32,14 +48,37 @@ impl Given {
             None => Ok(()),
         }
     }
+
+    fn fail(&mut self, error: Box<SqlError>) {
+        let (task, interrupt) = (self.task.take(), self.interrupt.clone());
+        let gone = async move {
+            // What other threads still compute for it is of no use.
+            interrupt.raise();
+            if let Some(task) = task {
+                // What came first is told.
+                let _ = task.await;
+            }
+            interrupt.gone().await;
+        };
+        let gone = timeout(LEFT_MOST, gone).map(drop).boxed();
+        self.failed = Some(Failed { error, gone });
+    }
 }
 
 impl Stream for Given {
     type Item = SqlResult<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Some(batch) = ready!(self.batches.poll_recv(context)) {
-            return Poll::Ready(Some(batch));
+        loop {
+            if let Some(failed) = &mut self.failed {
+                ready!(failed.gone.poll_unpin(context));
+                return Poll::Ready(self.failed.take().map(|failed| Err(failed.error)));
+            }
+            match ready!(self.batches.poll_recv(context)) {
+                Some(Ok(batch)) => return Poll::Ready(Some(Ok(batch))),
+                Some(Err(error)) => self.fail(error),
+                None => break,
+            }
         }
         let Some(task) = &mut self.task else { return Poll::Ready(None) };
         let ended = ready!(task.poll_unpin(context));

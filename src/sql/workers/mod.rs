@@ -53,7 +53,8 @@ impl Workers {
     }
 
     /// Makes a plan and runs it, both on these threads. When the rows are dropped, or this future is, the interrupt is raised
-    /// and the plan ends.
+    /// and the plan ends. An error among the rows comes when nothing of the plan is left, so that what it held is there for
+    /// the next statement.
     ///
     /// # Errors
     /// Those of making the plan; in the stream, those of running it.
@@ -67,7 +68,9 @@ impl Workers {
         let (give, given) = mpsc::channel(READY_BATCHES);
         let watch = interrupt.watch();
         let task = runtime.spawn(async move {
-            let rows = match scope(watch, Box::pin(plan)).await {
+            // Nothing of the planning is left when its error is told.
+            let planned = scope(watch, Box::pin(plan)).await;
+            let rows = match planned {
                 Ok(rows) => rows,
                 Err(error) => return drop(tell.send(Err(error))),
             };
@@ -75,7 +78,7 @@ impl Workers {
                 give_all(rows.map(|batch| batch.map_err(Into::into)), give).await;
             }
         });
-        let mut rows = Given::new(given, Task::new(task, interrupt));
+        let mut rows = Given::new(given, Task::new(task, interrupt.clone()), interrupt);
         match told.await {
             Ok(planned) => planned?,
             // It ended without a word: by a panic, which goes on here.
@@ -105,7 +108,8 @@ impl Workers {
         let begun = async move {
             let (give, given) = mpsc::channel(READY_BATCHES);
             let task = runtime.spawn(give_all(rows, give));
-            Given::new(given, Task::new(task, Interrupt::default()))
+            let interrupt = Interrupt::default();
+            Given::new(given, Task::new(task, interrupt.clone()), interrupt)
         };
         Box::pin(Turns::new(Box::pin(stream::once(begun).flatten())))
     }
