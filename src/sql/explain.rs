@@ -19,6 +19,7 @@ use self::document::{Document, Field, Part};
 use super::accounted::AccountedExec;
 use super::reads::Reads;
 use super::scan::EntityScanExec;
+use super::short_lists::ShortListsExec;
 use super::turns::TurnsExec;
 use crate::syntax::shown_labels;
 
@@ -185,7 +186,10 @@ fn text(value: &Value) -> String {
 
 fn node(plan: &Arc<dyn ExecutionPlan>, reads: Option<&Arc<Reads>>, options: &ExplainOptions) -> Node {
     // These only yield to other tasks: nothing a reader of the plan can act on.
-    if (plan.is::<CooperativeExec>() || plan.is::<TurnsExec>() || plan.is::<AccountedExec>())
+    if (plan.is::<CooperativeExec>()
+        || plan.is::<TurnsExec>()
+        || plan.is::<AccountedExec>()
+        || plan.is::<ShortListsExec>())
         && let [only] = plan.children().as_slice()
     {
         return node(only, reads, options);

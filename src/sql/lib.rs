@@ -48,6 +48,7 @@ mod scan;
 mod sequence;
 pub mod session;
 mod settings;
+mod short_lists;
 pub mod statistics;
 mod stoppable;
 mod syntax;

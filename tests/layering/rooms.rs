@@ -24,6 +24,7 @@ const ROOMS: &[&str] = &[
     "copies",
     "outcome",
     "accounted",
+    "short_lists",
     "turns",
     "workers",
     "catalog",
