@@ -5,7 +5,7 @@
 //! select list. So when a query is refused, its prefixes are planned in PostgreSQL's order, and the error of the
 //! shortest prefix that is refused is reported.
 
-use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, Value};
+use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, Value, Values};
 use tablegate_types::error::SqlError;
 
 /// The error of the shortest beginning of a query that is refused; `None` when only the whole query is.
@@ -53,7 +53,9 @@ fn cut(body: &mut SetExpr, left: &mut usize) {
         SetExpr::SetOperation { left: first, right, .. } => {
             cut(first, left);
             if *left == 0 {
-                *body = first.as_ref().clone();
+                let nothing = SetExpr::Values(Values { explicit_row: false, value_keyword: false, rows: Vec::new() });
+                let first = std::mem::replace(first.as_mut(), nothing);
+                *body = first;
             } else {
                 cut(right, left);
             }

@@ -13,7 +13,7 @@ use futures::{StreamExt, stream};
 use sqlparser::ast::{ObjectName, Query, Statement};
 use tablegate_store::table::{Promises, TableSize};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tablegate_types::interrupt::Interrupt;
+use tablegate_types::interrupt::{self, Interrupt};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
@@ -141,6 +141,9 @@ impl Planner<'_> {
         let tables = self.tables_with(&mentions, given).await?;
         aside(|| {
             self.plan_over(&query, &tables, declared).map_err(|error| {
+                if interrupt::check_now().is_err() {
+                    return error;
+                }
                 let earlier = earliest::error(&query, |beginning| self.plan_over(beginning, &tables, declared).err());
                 earlier.unwrap_or(error)
             })
