@@ -29,8 +29,9 @@ pub(crate) struct KeptBatches {
     most: usize,
     folder: PathBuf,
     file: Option<RowFile>,
-    /// The batch that was read last from the file, by its first row.
+    /// The batch that was read last from the file, by its first row, and what it takes of the memory.
     read_back: Option<(u64, RecordBatch)>,
+    memory_of_read: MemoryReservation,
 }
 
 /// Rows that were read together.
@@ -63,7 +64,8 @@ impl KeptBatches {
     /// None yet, in memory of queries, which may hold so much together. What has no room there is in a file of this folder.
     pub(crate) fn new(memory: MemoryReservation, query_memory: usize, folder: PathBuf) -> Self {
         let most = MEMORY_BYTES.min(query_memory / PART_OF_MEMORY);
-        Self { batches: VecDeque::new(), memory, most, folder, file: None, read_back: None }
+        let memory_of_read = memory.new_empty();
+        Self { batches: VecDeque::new(), memory, most, folder, file: None, read_back: None, memory_of_read }
     }
 
     /// Keeps further rows, of which the first has this number and the others the next ones. The batch that a cursor is in and the
@@ -103,7 +105,9 @@ impl KeptBatches {
             return Ok(Some(known.clone()));
         }
         let rows = self.file()?.read(at, length)?;
-        self.read_back = Some((first, rows.clone()));
+        // Kept for the next rows of it, where queries may hold as much; else it is read again.
+        let has_room = self.memory_of_read.try_resize(length).is_ok();
+        self.read_back = has_room.then(|| (first, rows.clone()));
         Ok(Some((first, rows)))
     }
 
