@@ -3,6 +3,7 @@
 //! The engine applies a rule to one node of a plan after the other, so a statement is asked before each of them. Within a node
 //! the functions that stand for operators ask too, as often as a rule asks for their types (`expr`).
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
@@ -37,6 +38,33 @@ pub(super) fn physical(rules: Vec<Arc<PhysicalRule>>) -> Vec<Arc<PhysicalRule>> 
     rules.into_iter().map(|rule| Arc::new(Stoppable(rule)) as _).collect()
 }
 
+thread_local! {
+    /// Rules that this thread is applying, within each other.
+    static RULES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A rule is being applied.
+struct Applied;
+
+impl Applied {
+    fn begin() -> Result<Self> {
+        check()?;
+        RULES.set(RULES.get() + 1);
+        Ok(Self)
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        RULES.set(RULES.get() - 1);
+    }
+}
+
+/// Whether this thread is making a plan: what is computed now is computed for a constant of it.
+pub(super) fn is_optimizing() -> bool {
+    RULES.get() > 0
+}
+
 /// Whether planning may go on.
 ///
 /// # Errors
@@ -55,7 +83,7 @@ impl OptimizerRule for Stoppable<Rule> {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        check()?;
+        let _applied = Applied::begin()?;
         self.0.rewrite(plan, config)
     }
 }
@@ -66,7 +94,7 @@ impl AnalyzerRule for Stoppable<Analysis> {
     }
 
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
-        check()?;
+        let _applied = Applied::begin()?;
         self.0.analyze(plan, config)
     }
 }
@@ -81,7 +109,7 @@ impl PhysicalOptimizerRule for Stoppable<PhysicalRule> {
     }
 
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        check()?;
+        let _applied = Applied::begin()?;
         self.0.optimize(plan, config)
     }
 
@@ -90,7 +118,7 @@ impl PhysicalOptimizerRule for Stoppable<PhysicalRule> {
         plan: Arc<dyn ExecutionPlan>,
         context: &dyn PhysicalOptimizerContext,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        check()?;
+        let _applied = Applied::begin()?;
         self.0.optimize_with_context(plan, context)
     }
 }

@@ -4,6 +4,7 @@
 
 #![warn(clippy::panic, clippy::unwrap_used)]
 
+pub mod allowance;
 pub mod built_in;
 pub mod calendar;
 pub mod candidates;
@@ -13,6 +14,7 @@ pub mod edm;
 pub mod encodings;
 pub mod error;
 pub mod functions;
+mod grown;
 pub mod input;
 pub mod interrupt;
 pub mod key_codec;

@@ -1,35 +1,103 @@
 //! Long values that functions make count as memory of queries for as long as they are there.
 
 use std::cell::OnceCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, ArrayRef, make_array};
 use arrow::buffer::Buffer;
 use bytes::Bytes;
+use datafusion::common::ScalarValue;
+use datafusion::config::ConfigOptions;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::logical_expr::ColumnarValue;
+use tablegate_types::allowance::{self, Memory};
 use tablegate_types::error::SqlResult;
-use tablegate_types::functions::Argument;
-use tablegate_types::functions::allowance::{self, Memory};
+
+use super::moments::{memory_of, own_interrupt_of};
+use crate::stoppable;
 
 /// Columns that take less come and go without being counted, as other batches under way do.
 const COUNTED_BYTES: usize = 1 << 20;
 
+/// Makes values of arguments for the statement that runs with these options: as long as somebody waits for them, in the memory
+/// of queries. `arrays` gives the arguments' own.
+///
+/// # Errors
+/// 57014 when nobody waits any longer, 53200 when there is no memory left, and those of making them.
+pub(crate) fn made<A>(
+    options: &ConfigOptions,
+    given: &[ColumnarValue],
+    arguments: impl FnOnce() -> SqlResult<A>,
+    make: impl FnOnce(&A) -> SqlResult<ArrayRef>,
+    arrays: impl Fn(&A) -> Vec<ArrayRef>,
+) -> SqlResult<ArrayRef> {
+    let memory = memory_of(options);
+    let making = memory.as_ref().map(|pool| Rc::new(Making::of(pool)));
+    let copied: usize = given.iter().map(copied_bytes).sum();
+    if let Some(making) = making.as_ref().filter(|_| copied > 0)
+        && !making.hold(0, copied)
+    {
+        return Err(allowance::exceeded(copied));
+    }
+    let arguments = arguments()?;
+    let evaluate = || allowance::within(making.map(|making| making as Rc<dyn Memory>), || make(&arguments));
+    let values = match own_interrupt_of(options) {
+        Some(interrupt) => {
+            interrupt.check()?;
+            interrupt.during(evaluate)?
+        }
+        None => evaluate()?,
+    };
+    held(values, || arrays(&arguments), memory.as_ref())
+}
+
+/// What a constant takes once more as an array, when that is long.
+fn copied_bytes(value: &ColumnarValue) -> usize {
+    let bytes = match value {
+        ColumnarValue::Scalar(ScalarValue::Utf8(Some(text))) => text.len(),
+        ColumnarValue::Scalar(ScalarValue::Binary(Some(bytes))) => bytes.len(),
+        _ => 0,
+    };
+    if bytes < COUNTED_BYTES { 0 } else { bytes }
+}
+
+/// The only value of a column as a constant. A long one stays a column, so that it is counted, where there is but one row.
+///
+/// # Errors
+/// While a plan is being made, long values are refused: they are not counted in it, and the optimizer leaves what it cannot
+/// compute to whoever runs the plan.
+pub(crate) fn constant(value: ArrayRef, rows: usize) -> SqlResult<ColumnarValue> {
+    match is_long(&value) {
+        true if stoppable::is_optimizing() => return Err(allowance::exceeded(value.get_buffer_memory_size())),
+        true if rows == 1 => return Ok(ColumnarValue::Array(value)),
+        _ => {}
+    }
+    Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&value, 0)?))
+}
+
+/// Whether values are so long that they are counted.
+pub(crate) fn is_long(values: &ArrayRef) -> bool {
+    values.get_buffer_memory_size() >= COUNTED_BYTES
+}
+
 /// What values take while they are made. Most take too little to be counted.
-pub(super) struct Making {
+struct Making {
     pool: Arc<dyn MemoryPool>,
     held: OnceCell<MemoryReservation>,
 }
 
 impl Making {
-    pub(super) fn of(pool: &Arc<dyn MemoryPool>) -> Self {
+    fn of(pool: &Arc<dyn MemoryPool>) -> Self {
         Self { pool: Arc::clone(pool), held: OnceCell::new() }
     }
 }
 
 impl Memory for Making {
-    fn hold(&self, bytes: usize) -> bool {
+    fn hold(&self, before: usize, bytes: usize) -> bool {
         let held = self.held.get_or_init(|| MemoryConsumer::new("values being made").register(&self.pool));
-        held.size() >= bytes || held.try_resize(bytes).is_ok()
+        let all = held.size().saturating_sub(before) + bytes;
+        held.try_resize(all).is_ok()
     }
 }
 
@@ -37,21 +105,21 @@ impl Memory for Making {
 ///
 /// # Errors
 /// 53200 when there is no memory left for them.
-pub(super) fn held(
+fn held(
     values: ArrayRef,
-    arguments: &[Argument],
+    arguments: impl FnOnce() -> Vec<ArrayRef>,
     memory: Option<&Arc<dyn MemoryPool>>,
 ) -> SqlResult<ArrayRef> {
     let Some(pool) = memory else { return Ok(values) };
     // Most are told by what they have at most.
-    if values.get_buffer_memory_size() < COUNTED_BYTES {
+    if !is_long(&values) {
         return Ok(values);
     }
     let data = values.to_data();
     let bytes = data.get_slice_memory_size()?;
     let longest = longest_buffer(&data);
-    let is_handed_on = |argument: &Argument| longest_buffer(&argument.array.to_data()) == longest;
-    if bytes < COUNTED_BYTES || arguments.iter().any(is_handed_on) {
+    let is_handed_on = |argument: &ArrayRef| longest_buffer(&argument.to_data()) == longest;
+    if bytes < COUNTED_BYTES || arguments().iter().any(is_handed_on) {
         return Ok(values);
     }
     let reservation = MemoryConsumer::new("values of a function").register(pool);
@@ -103,7 +171,6 @@ mod tests {
     use arrow::datatypes::{DataType, Field};
     use datafusion::execution::memory_pool::GreedyMemoryPool;
     use tablegate_types::error::ErrorKind;
-    use tablegate_types::sql_type::SqlType;
 
     use super::*;
 
@@ -112,23 +179,24 @@ mod tests {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(10 << 20));
         let texts = |bytes: usize| Arc::new(StringArray::from(vec![Some("x".repeat(bytes)), None])) as ArrayRef;
         let (given, long) = (texts(6 << 20), texts(6 << 20));
-        let counted = held(given.clone(), &[], Some(&pool)).unwrap();
+        let counted = held(given.clone(), Vec::new, Some(&pool)).unwrap();
         assert_eq!(counted.as_ref(), given.as_ref());
         let all = given.to_data().get_slice_memory_size().unwrap();
         assert!(all >= 6 << 20);
         assert_eq!(pool.reserved(), all);
         let making = Making::of(&pool);
-        assert!(making.hold(2 << 20) && making.hold(3 << 20) && making.hold(1 << 20));
-        assert!(!making.hold(5 << 20));
+        // Of two that are made at the same time; then of one that grows.
+        assert!(making.hold(0, 1 << 20) && making.hold(0, 1 << 20) && making.hold(1 << 20, 2 << 20));
+        assert!(!making.hold(2 << 20, 4 << 20));
         drop(making);
-        assert_eq!(held(long.clone(), &[], Some(&pool)).unwrap_err().kind, ErrorKind::OutOfMemory);
+        assert_eq!(held(long.clone(), Vec::new, Some(&pool)).unwrap_err().kind, ErrorKind::OutOfMemory);
         let part = counted.slice(0, 1);
         drop(counted);
         assert_eq!(pool.reserved(), all);
         drop(part);
         assert_eq!(pool.reserved(), 0);
-        held(long, &[], Some(&pool)).unwrap();
-        held(texts(1000), &[], Some(&pool)).unwrap();
+        held(long, Vec::new, Some(&pool)).unwrap();
+        held(texts(1000), Vec::new, Some(&pool)).unwrap();
     }
 
     #[test]
@@ -138,7 +206,7 @@ mod tests {
         let field = Arc::new(Field::new_list_field(DataType::Int64, true));
         let offsets = OffsetBuffer::from_lengths([1 << 19, 1 << 19]);
         let lists = Arc::new(ListArray::new(field, offsets, numbers, None)) as ArrayRef;
-        let counted = held(lists.clone(), &[], Some(&pool)).unwrap();
+        let counted = held(lists.clone(), Vec::new, Some(&pool)).unwrap();
         assert_eq!(counted.as_ref(), lists.as_ref());
         assert!(pool.reserved() >= 8 << 20, "{}", pool.reserved());
         let second = counted.as_any().downcast_ref::<ListArray>().unwrap().value(1);
@@ -146,8 +214,7 @@ mod tests {
         assert!(pool.reserved() > 0, "a part of it is still there");
         drop(second);
         assert_eq!(pool.reserved(), 0);
-        let argument = Argument { array: lists.clone(), sql_type: SqlType::Text, constant: false };
-        let handed_on = held(lists, &[argument], Some(&pool)).unwrap();
+        let handed_on = held(lists.clone(), || vec![lists.clone()], Some(&pool)).unwrap();
         assert_eq!((pool.reserved(), handed_on.len()), (0, 2));
     }
 }

@@ -1,7 +1,6 @@
 //! The function that a call means, as DataFusion runs it: on arguments of the types it asks for.
 
 use std::hash::{Hash, Hasher};
-use std::rc::Rc;
 use std::sync::Arc;
 
 use arrow::array::Array;
@@ -16,14 +15,11 @@ use datafusion::logical_expr::{
 };
 use tablegate_types::edm::assign;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tablegate_types::functions::{
-    self, Argument, Arguments, Asked, Call, Overload, Resolved, Type, Volatility,
-    allowance::{self, Memory},
-};
+use tablegate_types::functions::{self, Argument, Arguments, Asked, Call, Overload, Resolved, Type, Volatility};
 use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 
-use super::held::{Making, held};
-use super::moments::{memory_of, moments_of, own_interrupt_of};
+use super::held::{self, made};
+use super::moments::moments_of;
 use super::names::name_as_function;
 use super::simplify::simplified;
 use crate::stoppable;
@@ -162,27 +158,16 @@ impl Function {
         let is_constant = |value: &ColumnarValue| matches!(value, ColumnarValue::Scalar(_));
         let constant = overload.volatility != Volatility::Volatile && args.args.iter().all(is_constant);
         let rows = if constant { 1 } else { args.number_rows };
-        let arguments = args.args.iter().zip(&self.arguments).map(|(value, sql_type)| argument(value, sql_type));
-        let arguments = arguments.collect::<SqlResult<Vec<_>>>()?;
-        let nulls = if overload.strict { nulls_of(&arguments, rows) } else { None };
-        let moments = moments_of(&args.config_options);
-        let call = Call { arguments, returns: self.returns.clone(), rows, nulls, moments };
-        let memory = memory_of(&args.config_options);
-        let making = || memory.as_ref().map(|pool| Rc::new(Making::of(pool)) as Rc<dyn Memory>);
-        let evaluate = || allowance::within(making(), || (overload.evaluate)(&call));
-        let values = match own_interrupt_of(&args.config_options) {
-            Some(interrupt) => {
-                interrupt.check()?;
-                interrupt.during(evaluate)?
-            }
-            None => evaluate()?,
+        let call = || {
+            let arguments = args.args.iter().zip(&self.arguments).map(|(value, sql_type)| argument(value, sql_type));
+            let arguments = arguments.collect::<SqlResult<Vec<_>>>()?;
+            let nulls = if overload.strict { nulls_of(&arguments, rows) } else { None };
+            let moments = moments_of(&args.config_options);
+            Ok(Call { arguments, returns: self.returns.clone(), rows, nulls, moments })
         };
-        let values = held(values, &call.arguments, memory.as_ref())?;
-        Ok(if constant {
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)
-        } else {
-            ColumnarValue::Array(values)
-        })
+        let arrays = |call: &Call| call.arguments.iter().map(|argument| argument.array.clone()).collect();
+        let values = made(&args.config_options, &args.args, call, overload.evaluate, arrays)?;
+        if constant { held::constant(values, args.number_rows) } else { Ok(ColumnarValue::Array(values)) }
     }
 }
 

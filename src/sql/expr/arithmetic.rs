@@ -69,9 +69,7 @@ impl Plan {
 /// # Errors
 /// 42883 for an operator that is not one of these.
 pub(super) fn binary(name: &str, operator: &Operator, shapes: [Option<Shape>; 2]) -> SqlResult<Plan> {
-    use SqlType::{
-        Bytea, Date, Float4, Float8, Int2, Int4, Int8, Interval, Numeric, Text, Time, Timestamp, Timestamptz,
-    };
+    use SqlType::{Date, Float4, Float8, Int2, Int4, Int8, Interval, Numeric, Text, Time, Timestamp, Timestamptz};
     let plan = |kernel| Plan::new(kernel, operator);
     let left = operator.left.as_ref().unwrap_or(&operator.right);
     Ok(match (name, left, &operator.right) {
@@ -98,7 +96,6 @@ pub(super) fn binary(name: &str, operator: &Operator, shapes: [Option<Shape>; 2]
         ("*", Float8, Interval) => plan(&kernels::INTERVAL_MULTIPLY).swapped(),
         ("/", Interval, Float8) => plan(&kernels::INTERVAL_DIVIDE),
         ("^", Float8, Float8) => plan(&kernels::POWER),
-        ("||", Bytea, Bytea) => plan(&kernels::BYTEA_CONCATENATE),
         ("^@", Text, Text) => plan(&kernels::STARTS_WITH),
         (_, Int2 | Int4 | Int8, Int2 | Int4 | Int8) => return integers(name, operator),
         (_, Float4 | Float8, Float4 | Float8) => match float_kernel(name) {

@@ -215,8 +215,6 @@ fn type_of(expr: &Expr, schema: &dyn ExprSchema) -> Result<ValueType> {
             return Ok(ValueType::boolean());
         }
         Expr::BinaryExpr(binary) if comparison::symbol(binary.op).is_some() => return Ok(ValueType::boolean()),
-        // Of what is converted to text before.
-        Expr::BinaryExpr(binary) if binary.op == Operator::StringConcat => return Ok(ValueType::of(SqlType::Text)),
         Expr::ScalarFunction(call) => kernels::field_of(&call.func).or_else(|| calls::field_of(&call.func)),
         _ => None,
     };

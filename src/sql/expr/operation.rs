@@ -1,6 +1,6 @@
 //! Operators: by the types of its operands each becomes a comparison, a computation or a call of a function.
 
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use datafusion::logical_expr::{Expr, Operator};
 use tablegate_types::conversion::{Category, category, common_type, is_same, is_text};
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
@@ -25,10 +25,14 @@ const FUNCTIONS: &[(&str, SqlType, SqlType, &str)] = &[
     ("@>", SqlType::Jsonb, SqlType::Jsonb, "jsonb_contains"),
     ("<@", SqlType::Jsonb, SqlType::Jsonb, "jsonb_contained"),
     ("||", SqlType::Jsonb, SqlType::Jsonb, "jsonb_concat"),
+    ("||", SqlType::Bytea, SqlType::Bytea, "byteacat"),
     ("-", SqlType::Jsonb, SqlType::Text, "jsonb_delete"),
     ("-", SqlType::Jsonb, SqlType::Int4, "jsonb_delete"),
     ("^", SqlType::Numeric(None), SqlType::Numeric(None), "power"),
 ];
+
+/// The function of `||` between texts.
+pub(super) const JOIN_OF_TEXTS: &str = "textcat";
 
 /// Operators between a json and an array of texts.
 const PATH_FUNCTIONS: &[(&str, SqlType, &str)] = &[
@@ -56,9 +60,11 @@ pub(super) fn binary(name: &str, left: Operand, right: Operand, parameters: &Par
     }
     if name == "||" && joins_texts(&left, &right) {
         let text = ValueType::of(SqlType::Text);
-        let (left, right) = (left.converted_to(&text, parameters)?, right.converted_to(&text, parameters)?);
-        let op = Operator::StringConcat;
-        return Ok(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) }));
+        let converted = |operand: Operand| -> SqlResult<Operand> {
+            let expr = operand.converted_to(&text, parameters)?;
+            Ok(Operand { expr, value_type: text.clone() })
+        };
+        return function::call(JOIN_OF_TEXTS, vec![converted(left)?, converted(right)?], parameters);
     }
     let operator = operators::binary(name, left.sql_type(), right.sql_type())?;
     let asked = (operator.left.clone().unwrap_or_else(|| operator.right.clone()), operator.right.clone());

@@ -188,6 +188,7 @@ fn from_shared(error: &DataFusionError) -> Box<SqlError> {
             ArrowError::DivideByZero => SqlError::new(ErrorKind::DivisionByZero, "division by zero"),
             ArrowError::ArithmeticOverflow(text) => SqlError::new(ErrorKind::NumericOutOfRange, text.clone()),
             ArrowError::CastError(text) | ArrowError::ParseError(text) => cast_error(text.clone()),
+            ArrowError::OffsetOverflowError(_) => too_long(),
             other => SqlError::new(ErrorKind::Internal, other.to_string()),
         },
         other => SqlError::new(ErrorKind::Internal, first_line(&other.strip_backtrace())),

@@ -8,15 +8,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayAccessor, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryBuilder, BooleanArray, BooleanBufferBuilder,
-    ListArray, PrimitiveArray, StringArray, StringBuilder,
+    Array, ArrayAccessor, ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryBuilder, BooleanArray,
+    BooleanBufferBuilder, ListArray, PrimitiveArray, StringArray, StringBuilder,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, i256};
 
-use super::allowance::Allowance;
 use super::moments::Moments;
 use super::text_writer::TextWriter;
+use crate::allowance::Allowance;
 use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::input::Digits;
 use crate::interrupt;
@@ -196,7 +196,7 @@ impl Call {
     }
 
     /// The rows one after the other, for as long as somebody waits for their values.
-    fn each_row(&self) -> impl Iterator<Item = SqlResult<usize>> {
+    pub fn each_row(&self) -> impl Iterator<Item = SqlResult<usize>> {
         (0..self.rows).map(|row| if row % ROWS_UNASKED == 0 { interrupt::check_now().map(|()| row) } else { Ok(row) })
     }
 
@@ -221,16 +221,25 @@ impl Call {
 
     /// Bytes for each row; `write` appends them to what it is given.
     pub fn byte_strings(&self, mut write: impl FnMut(usize, &mut Vec<u8>) -> SqlResult<()>) -> SqlResult<ArrayRef> {
+        self.maybe_byte_strings(|row, out| write(row, out).map(|()| true))
+    }
+
+    /// Bytes for each row, or NULL where `write` says false.
+    pub fn maybe_byte_strings(
+        &self,
+        mut write: impl FnMut(usize, &mut Vec<u8>) -> SqlResult<bool>,
+    ) -> SqlResult<ArrayRef> {
         let mut out = BinaryBuilder::with_capacity(self.rows, 0);
-        let mut value = Vec::new();
+        let (mut value, mut bytes, allowance) = (Vec::new(), 0_usize, Allowance::now());
         for row in self.each_row() {
             let row = row?;
-            if self.is_null(row) {
+            value.clear();
+            if self.is_null(row) || !write(row, &mut value)? {
                 out.append_null();
                 continue;
             }
-            value.clear();
-            write(row, &mut value)?;
+            bytes = bytes.saturating_add(value.len());
+            allowance.check(bytes)?;
             out.append_value(&value);
         }
         Ok(Arc::new(out.finish()))
@@ -295,50 +304,72 @@ impl Call {
 
     /// A list of texts for each row, or NULL where `push` says false and has pushed nothing.
     pub fn text_lists(&self, mut push: impl FnMut(usize, &mut TextItems) -> SqlResult<bool>) -> SqlResult<ArrayRef> {
-        let mut items = TextItems { items: StringBuilder::new(), bytes: 0, allowance: Allowance::now() };
+        let mut items = TextItems::new();
         let mut lengths = Vec::with_capacity(self.rows);
         let mut valid = BooleanBufferBuilder::new(self.rows);
         for row in self.each_row() {
             let row = row?;
-            let before = arrow::array::ArrayBuilder::len(&items.items);
+            let before = items.len();
             valid.append(!self.is_null(row) && push(row, &mut items)?);
-            items.allowance.check(items.bytes)?;
-            lengths.push(arrow::array::ArrayBuilder::len(&items.items) - before);
+            lengths.push(items.len() - before);
         }
         let DataType::List(item) = self.returns.arrow() else {
             return Err(internal("a function was evaluated to a list but planned with another type"));
         };
         let nulls = NullBuffer::new(valid.finish());
-        let values: ArrayRef = Arc::new(items.items.finish());
-        Ok(Arc::new(ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), values, Some(nulls))?))
+        Ok(Arc::new(ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), items.finish(), Some(nulls))?))
     }
 }
 
 /// The items of lists of texts.
 pub struct TextItems {
     items: StringBuilder,
-    /// What they take, or would take: those behind the allowance are not kept, and then there is no list.
+    /// What they take.
     bytes: usize,
     allowance: Allowance,
 }
 
 /// What an item takes besides its text.
 const ITEM_BYTES: usize = 4;
+/// How many items are pushed without a look at whether somebody waits for them.
+const ITEMS_UNASKED: usize = 1024;
 
 impl TextItems {
-    pub fn push(&mut self, item: impl Borrow<str>) {
-        let item = item.borrow();
-        self.bytes = self.bytes.saturating_add(item.len() + ITEM_BYTES);
-        if self.allowance.allows(self.bytes) {
-            self.items.append_value(item);
-        }
+    pub fn new() -> Self {
+        Self { items: StringBuilder::new(), bytes: 0, allowance: Allowance::now() }
     }
 
-    pub fn push_null(&mut self) {
-        self.bytes = self.bytes.saturating_add(ITEM_BYTES);
-        if self.allowance.allows(self.bytes) {
-            self.items.append_null();
+    pub fn len(&self) -> usize {
+        ArrayBuilder::len(&self.items)
+    }
+
+    /// # Errors
+    /// 54000 or 53200 when there is no room for it, 57014 when nobody waits for it.
+    pub fn push(&mut self, item: impl Borrow<str>) -> SqlResult<()> {
+        let item = item.borrow();
+        self.make_room(item.len())?;
+        self.items.append_value(item);
+        Ok(())
+    }
+
+    /// # Errors
+    /// As [`TextItems::push`].
+    pub fn push_null(&mut self) -> SqlResult<()> {
+        self.make_room(0)?;
+        self.items.append_null();
+        Ok(())
+    }
+
+    fn make_room(&mut self, bytes: usize) -> SqlResult<()> {
+        if self.len().is_multiple_of(ITEMS_UNASKED) {
+            interrupt::check_now()?;
         }
+        self.bytes = self.bytes.saturating_add(bytes + ITEM_BYTES);
+        self.allowance.check(self.bytes)
+    }
+
+    pub fn finish(mut self) -> ArrayRef {
+        Arc::new(self.items.finish())
     }
 }
 

@@ -3,7 +3,6 @@
 //! Each family is a table of [`Overload`]s, as in `pg_proc`. Which of them a call means follows from PostgreSQL's rules
 //! ([`resolve`]); a function makes a whole column at once ([`Call`]).
 
-pub mod allowance;
 mod arrays;
 mod call;
 mod column_size;

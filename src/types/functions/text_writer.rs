@@ -5,23 +5,28 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringBuilder};
 
-use super::allowance::Allowance;
-use crate::error::SqlResult;
+use crate::allowance::Allowance;
+use crate::error::{SqlError, SqlResult};
 use crate::interrupt;
 
 /// How many bytes are written without a look at whether somebody waits for them.
-const BYTES_UNASKED: usize = 1 << 20;
+const BYTES_UNASKED: usize = 1 << 16;
+/// Characters that come one by one are put together to so many bytes.
+const PIECE_BYTES: usize = 1 << 12;
 
 /// The values so far, and the one being written.
 pub struct TextWriter {
     builder: StringBuilder,
     bytes: usize,
     allowance: Allowance,
+    /// Why nothing more is written.
+    stopped: Option<Box<SqlError>>,
 }
 
 impl TextWriter {
     pub fn new(rows: usize) -> Self {
-        Self { builder: StringBuilder::with_capacity(rows, 0), bytes: 0, allowance: Allowance::now() }
+        let builder = StringBuilder::with_capacity(rows, 0);
+        Self { builder, bytes: 0, allowance: Allowance::now(), stopped: None }
     }
 
     /// Makes sure that so many more bytes fit.
@@ -32,31 +37,66 @@ impl TextWriter {
         self.allowance.check(self.bytes.saturating_add(bytes))
     }
 
-    /// Appends to the value being written. Beyond the limit nothing is appended, and finishing the value fails.
+    /// Appends to the value being written. Where there is no room for it nothing is appended from then on, and
+    /// [`TextWriter::going_on`] says so.
     pub fn push_str(&mut self, text: &str) {
-        let before = self.bytes;
-        self.bytes = before.saturating_add(text.len());
-        if before / BYTES_UNASKED != self.bytes / BYTES_UNASKED && interrupt::check_now().is_err() {
-            // Nothing more of it is written; who asks next meets the error.
-            self.bytes = usize::MAX;
+        if self.stopped.is_some() {
+            return;
         }
-        if self.allowance.allows(self.bytes) {
-            // Writing to memory does not fail.
-            let _ = fmt::Write::write_str(&mut self.builder, text);
+        match self.room_for(text.len()) {
+            Ok(bytes) => {
+                self.bytes = bytes;
+                // Writing to memory does not fail.
+                let _ = fmt::Write::write_str(&mut self.builder, text);
+            }
+            Err(error) => self.stopped = Some(error),
         }
+    }
+
+    /// How many bytes there are with so many more.
+    fn room_for(&self, more: usize) -> SqlResult<usize> {
+        let bytes = self.bytes.saturating_add(more);
+        if self.bytes / BYTES_UNASKED != bytes / BYTES_UNASKED {
+            interrupt::check_now()?;
+        }
+        self.allowance.check(bytes)?;
+        Ok(bytes)
     }
 
     pub fn push(&mut self, c: char) {
         self.push_str(c.encode_utf8(&mut [0; 4]));
     }
 
+    /// Appends many characters.
+    ///
+    /// # Errors
+    /// As [`TextWriter::going_on`].
+    pub fn push_chars(&mut self, chars: impl Iterator<Item = char>) -> SqlResult<()> {
+        let mut piece = String::new();
+        for c in chars {
+            piece.push(c);
+            if piece.len() >= PIECE_BYTES {
+                self.push_str(&piece);
+                self.going_on()?;
+                piece.clear();
+            }
+        }
+        self.push_str(&piece);
+        self.going_on()
+    }
+
+    /// To be asked by whoever writes much in pieces.
+    ///
     /// # Errors
     /// 54000 or 53200 when the values are too long together, 57014 when nobody waits for them.
+    pub fn going_on(&mut self) -> SqlResult<()> {
+        self.stopped.take().map_or(Ok(()), Err)
+    }
+
+    /// # Errors
+    /// As [`TextWriter::going_on`].
     pub fn finish_value(&mut self) -> SqlResult<()> {
-        if self.bytes == usize::MAX {
-            interrupt::check_now()?;
-        }
-        self.reserve(0)?;
+        self.going_on()?;
         self.builder.append_value("");
         Ok(())
     }
@@ -84,14 +124,15 @@ mod tests {
     use arrow::array::{Array, AsArray};
 
     use super::*;
+    use crate::allowance::{Memory, within};
     use crate::error::ErrorKind;
-    use crate::functions::allowance::{Memory, within};
+    use crate::interrupt::Interrupt;
 
     /// Of which there is none.
     struct Nothing;
 
     impl Memory for Nothing {
-        fn hold(&self, _bytes: usize) -> bool {
+        fn hold(&self, _before: usize, _bytes: usize) -> bool {
             false
         }
     }
@@ -118,5 +159,22 @@ mod tests {
         out.finish_value().unwrap();
         out.push_str("more");
         assert_eq!(out.finish_value().unwrap_err().kind, ErrorKind::OutOfMemory);
+    }
+
+    #[test]
+    fn many_characters_are_written_as_long_as_somebody_waits() {
+        let mut out = TextWriter::new(1);
+        let text = "aé€😀".repeat(3000);
+        out.push_chars(text.chars()).unwrap();
+        out.finish_value().unwrap();
+        let interrupt = Interrupt::default();
+        let mut given = 0;
+        let refused = interrupt.during(|| {
+            interrupt.raise();
+            out.push_chars(std::iter::repeat_n('x', 1 << 30).inspect(|_| given += 1))
+        });
+        assert_eq!(refused.unwrap_err().kind, ErrorKind::QueryCanceled);
+        assert!(given <= 2 * BYTES_UNASKED, "{given}");
+        assert_eq!(out.finish().as_string::<i32>().value(0), text);
     }
 }

@@ -14,8 +14,10 @@ use arrow::datatypes::{DataType, Field};
 use super::decimal::Digits;
 use super::text::TextRule;
 use super::{bytes, datetime, json, list, number};
+use crate::allowance::Allowance;
 use crate::built_in::read_function;
 use crate::error::{ErrorKind, SqlError, SqlResult};
+use crate::interrupt;
 use crate::sql_type::{CatalogType, IntervalFields, SqlType, TimeLimits, TimeType};
 use crate::style::Reading;
 
@@ -59,6 +61,11 @@ struct Items {
     valid: Vec<bool>,
     vector: bool,
 }
+
+/// Where the end of an item that is a text is kept.
+const OFFSET_BYTES: usize = 4;
+/// How many items of an array are read without a look at the memory, and at whether somebody waits for them.
+const ITEMS_UNASKED: usize = 1024;
 
 impl Items {
     fn new(item: &SqlType, vector: bool) -> Box<Self> {
@@ -279,10 +286,21 @@ impl Items {
     fn push(&mut self, text: &str) -> SqlResult<()> {
         let before = self.items.len();
         let items = &mut self.items;
+        let (allowance, mut texts) = (Allowance::now(), 0);
+        let width = items.sql_type.arrow().primitive_width();
+        let take = |item: Option<&str>| {
+            texts += item.map_or(0, str::len);
+            let count = items.len() - before;
+            if count.is_multiple_of(ITEMS_UNASKED) {
+                interrupt::check_now()?;
+                allowance.check(width.map_or(texts + count * OFFSET_BYTES, |width| count * width))?;
+            }
+            items.push(item)
+        };
         if self.vector {
-            list::vector_items(text, |item| items.push(item))?;
+            list::vector_items(text, take)?;
         } else {
-            list::array_items(text, |item| items.push(item))?;
+            list::array_items(text, take)?;
         }
         self.end_row(self.items.len() - before);
         Ok(())

@@ -7,27 +7,37 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::json::{Reader, check, write_string};
+use crate::allowance::Allowance;
 use crate::error::{ErrorKind, SqlError, SqlResult};
+use crate::grown::Grown;
+use crate::interrupt;
 
 /// As jsonb prints it.
 ///
 /// # Errors
-/// 22P02 when the text is not JSON, 54001 when it is nested too deeply.
+/// 22P02 when the text is not JSON, 54001 when it is nested too deeply, 54000 or 53200 when it has more parts than there is
+/// memory for.
 pub fn canonical(text: &str) -> SqlResult<String> {
     check(text)?;
-    let parts = Parts::read(text)
-        .ok_or_else(|| SqlError::new(ErrorKind::InvalidTextRepresentation, "invalid input syntax for type json"))?;
-    let mut out = String::with_capacity(text.len() + text.len() / 8);
-    parts.write(&mut out);
+    let parts = Parts::read(text)?;
+    let allowance = Allowance::now();
+    let length = text.len() + text.len() / 8;
+    allowance.check(length)?;
+    let mut out = String::with_capacity(length);
+    parts.write(&mut out)?;
     Ok(out)
+}
+
+fn invalid() -> Box<SqlError> {
+    SqlError::new(ErrorKind::InvalidTextRepresentation, "invalid input syntax for type json")
 }
 
 /// The parts of a value, inner ones first: the last one is the value.
 #[derive(Default)]
 struct Parts<'a> {
-    parts: Vec<Part<'a>>,
+    parts: Grown<Part<'a>>,
     /// Items and members; those of one array or object lie together.
-    children: Vec<Child<'a>>,
+    children: Grown<Child<'a>>,
 }
 
 enum Part<'a> {
@@ -57,63 +67,63 @@ struct Open<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Takes apart a text that is JSON; `None` should it be none.
-    fn read(text: &'a str) -> Option<Self> {
+    /// Takes apart a text that is JSON.
+    fn read(text: &'a str) -> SqlResult<Self> {
         let mut reader = Reader::new(text);
         let mut read = Parts::default();
-        let (mut open, mut found): (Vec<Open<'a>>, Vec<Child<'a>>) = (Vec::new(), Vec::new());
+        let (mut open, mut found): (Vec<Open<'a>>, Grown<Child<'a>>) = Default::default();
         let mut key = Cow::Borrowed("");
         loop {
             reader.blanks();
-            match reader.peek()? {
+            match reader.peek().ok_or_else(invalid)? {
                 byte @ (b'{' | b'[') => {
                     reader.eat(byte);
                     let is_object = byte == b'{';
                     open.push(Open { is_object, key: std::mem::take(&mut key), first: found.len() });
                     reader.blanks();
-                    if !matches!(reader.peek()?, b'}' | b']') {
-                        key = reader.key_of(is_object)?;
+                    if !matches!(reader.peek().ok_or_else(invalid)?, b'}' | b']') {
+                        key = reader.key_of(is_object).ok_or_else(invalid)?;
                         continue;
                     }
                 }
                 b'"' => {
-                    let part = Part::String(reader.string()?);
-                    found.push(read.child(std::mem::take(&mut key), part));
+                    let part = Part::String(reader.string().ok_or_else(invalid)?);
+                    found.push(read.child(std::mem::take(&mut key), part)?)?;
                 }
-                _ => found.push(read.child(std::mem::take(&mut key), Part::Bare(reader.bare()))),
+                _ => found.push(read.child(std::mem::take(&mut key), Part::Bare(reader.bare()))?)?,
             }
             // What ends behind the value.
             loop {
-                let Some(container) = open.last() else { return Some(read) };
+                let Some(container) = open.last() else { return Ok(read) };
                 reader.blanks();
                 if reader.eat(b',') {
                     reader.blanks();
-                    key = reader.key_of(container.is_object)?;
+                    key = reader.key_of(container.is_object).ok_or_else(invalid)?;
                     break;
                 }
                 let end = if container.is_object { b'}' } else { b']' };
-                reader.eat(end).then_some(())?;
-                let Open { is_object, key, first } = open.pop()?;
-                let own = found.drain(first..);
-                let part = if is_object { read.object(own) } else { Part::Array(read.adopted(own)) };
-                found.push(read.child(key, part));
+                reader.eat(end).then_some(()).ok_or_else(invalid)?;
+                let Open { is_object, key, first } = open.pop().ok_or_else(invalid)?;
+                let own = found.drain_from(first);
+                let part = if is_object { read.object(own)? } else { Part::Array(read.adopted(own)?) };
+                found.push(read.child(key, part)?)?;
             }
         }
     }
 
-    fn child(&mut self, key: Cow<'a, str>, part: Part<'a>) -> Child<'a> {
-        self.parts.push(part);
-        Child { key, part: self.parts.len() - 1 }
+    fn child(&mut self, key: Cow<'a, str>, part: Part<'a>) -> SqlResult<Child<'a>> {
+        self.parts.push(part)?;
+        Ok(Child { key, part: self.parts.len() - 1 })
     }
 
-    fn adopted(&mut self, children: impl Iterator<Item = Child<'a>>) -> Range<usize> {
+    fn adopted(&mut self, children: impl ExactSizeIterator<Item = Child<'a>>) -> SqlResult<Range<usize>> {
         let start = self.children.len();
-        self.children.extend(children);
-        start..self.children.len()
+        self.children.extend(children)?;
+        Ok(start..self.children.len())
     }
 
-    fn object(&mut self, members: impl Iterator<Item = Child<'a>>) -> Part<'a> {
-        let all = self.adopted(members);
+    fn object(&mut self, members: impl ExactSizeIterator<Item = Child<'a>>) -> SqlResult<Part<'a>> {
+        let all = self.adopted(members)?;
         let members = &mut self.children[all.clone()];
         // The last of equal keys counts: the sort is stable, so it is the last of its run.
         members.sort_by(|a, b| a.key.len().cmp(&b.key.len()).then_with(|| a.key.cmp(&b.key)));
@@ -126,10 +136,10 @@ impl<'a> Parts<'a> {
             kept += 1;
         }
         self.children.truncate(kept);
-        Part::Object(all.start..kept)
+        Ok(Part::Object(all.start..kept))
     }
 
-    fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut String) -> SqlResult<()> {
         /// An array or object that is being written: the children that are left.
         struct Writing {
             left: Range<usize>,
@@ -137,8 +147,9 @@ impl<'a> Parts<'a> {
             is_first: bool,
         }
         let mut open: Vec<Writing> = Vec::new();
-        let Some(mut part) = self.parts.last() else { return };
+        let Some(mut part) = self.parts.last() else { return Ok(()) };
         loop {
+            interrupt::check()?;
             match part {
                 Part::String(text) => write_string(out, text),
                 Part::Bare(word @ ("true" | "false" | "null")) => out.push_str(word),
@@ -153,7 +164,7 @@ impl<'a> Parts<'a> {
                 }
             }
             part = loop {
-                let Some(container) = open.last_mut() else { return };
+                let Some(container) = open.last_mut() else { return Ok(()) };
                 let Some(next) = container.left.next() else {
                     out.push(if container.is_object { '}' } else { ']' });
                     open.pop();

@@ -18,6 +18,7 @@ use tablegate_types::error::{ErrorKind, SqlError};
 
 use super::foldable::{is_coalesce, is_computable, is_constant, is_constant_null, is_null};
 use super::{Columns, Fold};
+use crate::calls::is_long;
 use crate::stoppable;
 
 impl Fold<'_> {
@@ -166,7 +167,8 @@ impl Fold<'_> {
             return Ok(None);
         }
         let value = match self.evaluated(expr) {
-            Ok(value) => value,
+            Ok(Some(value)) => value,
+            Ok(None) => return Ok(None),
             Err(error) => {
                 let is_ours = matches!(error.find_root(), DataFusionError::External(_));
                 let error: Box<SqlError> = error.into();
@@ -184,14 +186,16 @@ impl Fold<'_> {
         Ok(Some(Expr::Literal(value, (!metadata.is_empty()).then_some(metadata))))
     }
 
-    fn evaluated(&self, expr: &Expr) -> Result<ScalarValue> {
+    /// `None` for a value that is so long that it is to be made where it is used, and counted there.
+    fn evaluated(&self, expr: &Expr) -> Result<Option<ScalarValue>> {
         let none = DFSchema::empty();
         let physical = create_physical_expr(expr, &none, self.props, &PhysicalPlanningContext::default())?;
         let options = RecordBatchOptions::new().with_row_count(Some(1));
         let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
         match physical.evaluate(&row)? {
-            ColumnarValue::Scalar(value) => Ok(value),
-            ColumnarValue::Array(values) => ScalarValue::try_from_array(&values, 0),
+            ColumnarValue::Scalar(value) => Ok(Some(value)),
+            ColumnarValue::Array(values) if is_long(&values) => Ok(None),
+            ColumnarValue::Array(values) => ScalarValue::try_from_array(&values, 0).map(Some),
         }
     }
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, new_empty_array};
 use arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
+use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -60,10 +60,10 @@ pub(super) use self::sort_key::{ARRAY_KEY, ITEM_KEYS, JSONB_KEY};
 pub(super) use self::sorted_set::{
     MODE, PERCENTILE_CONT, PERCENTILE_DISC, PERCENTILES_CONT, PERCENTILES_DISC, SORTED_VALUES,
 };
-pub(super) use self::text::{BYTEA_CONCATENATE, ILIKE_UNENDED, LIKE_UNENDED, STARTS_WITH};
+pub(super) use self::text::{ILIKE_UNENDED, LIKE_UNENDED, STARTS_WITH};
 use super::fold::is_immutable_cast;
 use super::typed::ValueType;
-use crate::calls::name_of_call;
+use crate::calls::{constant, made, name_of_call};
 use crate::stoppable;
 
 /// Computes the values of one batch; their Arrow type is the one given.
@@ -142,6 +142,20 @@ impl Computation {
         Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(self)), operands))
     }
 
+    fn evaluate(&self, args: &ScalarFunctionArgs) -> SqlResult<ColumnarValue> {
+        let operands = Operands::new(args, &self.result);
+        let evaluate = |operands: &Operands<'_>| (self.kernel.evaluate)(operands, &self.result.data_type);
+        let values = if is_of_any_length(&self.result.data_type) {
+            made(&args.config_options, &args.args, || Ok(operands), evaluate, Operands::arrays)?
+        } else {
+            evaluate(&operands)?
+        };
+        if args.args.iter().all(|value| matches!(value, ColumnarValue::Scalar(_))) {
+            return constant(values, args.number_rows);
+        }
+        Ok(ColumnarValue::Array(values))
+    }
+
     fn shown(&self, operands: &[String]) -> String {
         match (self.symbol, operands) {
             (Some(symbol), [operand]) => format!("({symbol} {operand})"),
@@ -149,6 +163,11 @@ impl Computation {
             _ => format!("{}({})", self.kernel.name, operands.join(", ")),
         }
     }
+}
+
+/// Whether values of this layout may take more than what they are made of.
+fn is_of_any_length(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::Binary) || data_type.is_nested()
 }
 
 /// The kernel of a function that is a computation.
@@ -237,12 +256,6 @@ impl ScalarUDFImpl for Computation {
         if args.number_rows == 0 {
             return Ok(ColumnarValue::Array(new_empty_array(&self.result.data_type)));
         }
-        let operands = Operands::new(&args, &self.result);
-        let values = (self.kernel.evaluate)(&operands, &self.result.data_type)
-            .map_err(|error| DataFusionError::External(error))?;
-        if operands.are_constant() {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?));
-        }
-        Ok(ColumnarValue::Array(values))
+        self.evaluate(&args).map_err(|error| DataFusionError::External(error))
     }
 }

@@ -57,6 +57,15 @@ impl<'a> Operands<'a> {
         self.fields.get(index).map_or(SqlType::Unknown, |field| SqlType::of_field(field))
     }
 
+    /// The columns among them.
+    pub(crate) fn arrays(&self) -> Vec<ArrayRef> {
+        let column = |value: &ColumnarValue| match value {
+            ColumnarValue::Array(array) => Some(array.clone()),
+            ColumnarValue::Scalar(_) => None,
+        };
+        self.values.iter().filter_map(column).collect()
+    }
+
     /// Whether there is no column among them: then the result has one row.
     pub(crate) fn are_constant(&self) -> bool {
         self.values.iter().all(|value| matches!(value, ColumnarValue::Scalar(_)))

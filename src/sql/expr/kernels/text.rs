@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, Datum};
+use arrow::array::{ArrayRef, BooleanArray, Datum};
 use arrow::compute::kernels::comparison;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
@@ -10,7 +10,6 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Kernel, Operands};
 
-pub(crate) static BYTEA_CONCATENATE: Kernel = Kernel { name: "bytea_concatenate", evaluate: |o, _| concatenate(o) };
 pub(crate) static STARTS_WITH: Kernel = Kernel { name: "starts_with", evaluate: |o, _| starts_with(o) };
 /// Whether a text matches the start of a pattern that ends with a backslash: an error where it reaches that.
 pub(crate) static LIKE_UNENDED: Kernel = Kernel { name: "like_unended", evaluate: |o, _| unended(o, comparison::like) };
@@ -27,25 +26,6 @@ fn unended(operands: &Operands<'_>, like: Compare) -> SqlResult<ArrayRef> {
         return Err(SqlError::new(ErrorKind::InvalidEscape, message));
     }
     Ok(Arc::new(reached))
-}
-
-fn concatenate(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
-    let (left, right) = (operands.get(0)?.cast(&DataType::Binary)?, operands.get(1)?.cast(&DataType::Binary)?);
-    let (left_bytes, right_bytes) = (left.array.as_binary::<i32>(), right.array.as_binary::<i32>());
-    let mut joined = BinaryBuilder::with_capacity(operands.rows(), left_bytes.value_data().len());
-    let mut bytes = Vec::new();
-    for row in 0..operands.rows() {
-        let (l, r) = (left.place(row), right.place(row));
-        if left_bytes.is_null(l) || right_bytes.is_null(r) {
-            joined.append_null();
-            continue;
-        }
-        bytes.clear();
-        bytes.extend_from_slice(left_bytes.value(l));
-        bytes.extend_from_slice(right_bytes.value(r));
-        joined.append_value(&bytes);
-    }
-    Ok(Arc::new(joined.finish()))
 }
 
 fn starts_with(operands: &Operands<'_>) -> SqlResult<ArrayRef> {

@@ -14,9 +14,11 @@
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{BinaryExpr, Case, Expr, Operator, lit};
 
 use super::predicate::{Truth, may_fail};
+use crate::expr::operation::JOIN_OF_TEXTS;
 use crate::syntax::{SHORT_ROW, balanced};
 
 /// The expression with guards before all parts that may fail.
@@ -42,13 +44,14 @@ pub(super) fn texts_evenly(expr: Expr) -> Result<Expr> {
         return Ok(expr);
     }
     let even = expr.transform_down(|part| {
-        if !is_long_row_of_texts(&part) {
+        let Some(function) = pair_of_texts(&part).filter(|_| is_long_row_of_texts(&part)).map(|call| call.func.clone())
+        else {
             return Ok(Transformed::no(part));
-        }
+        };
         let mut parts = Vec::new();
-        flatten(part, Operator::StringConcat, &mut parts);
-        let joined = joined(parts, Operator::StringConcat);
-        Ok(Transformed::yes(joined.unwrap_or_else(|| lit(""))))
+        flatten_texts(part, &mut parts);
+        let pair = |left, right| Expr::ScalarFunction(ScalarFunction::new_udf(function.clone(), vec![left, right]));
+        Ok(Transformed::yes(balanced(parts, pair).unwrap_or_else(|| lit(""))))
     })?;
     Ok(even.data)
 }
@@ -58,13 +61,32 @@ fn is_long_row_of_texts(expr: &Expr) -> bool {
     const LONG: usize = 2 * SHORT_ROW;
     let mut rest = expr;
     let mut length = 0;
-    while let Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, .. }) = rest
+    while let Some([left, _]) = pair_of_texts(rest).map(|call| call.args.as_slice())
         && length <= LONG
     {
         length += 1;
         rest = left;
     }
     length > LONG
+}
+
+/// The function behind `||` of texts.
+fn pair_of_texts(expr: &Expr) -> Option<&ScalarFunction> {
+    match expr {
+        Expr::ScalarFunction(call) if call.name() == JOIN_OF_TEXTS && call.args.len() == 2 => Some(call),
+        _ => None,
+    }
+}
+
+/// The texts of a row from left to right.
+fn flatten_texts(expr: Expr, parts: &mut Vec<Expr>) {
+    let mut rest = vec![expr];
+    while let Some(next) = rest.pop() {
+        match next {
+            Expr::ScalarFunction(call) if call.name() == JOIN_OF_TEXTS => rest.extend(call.args.into_iter().rev()),
+            part => parts.push(part),
+        }
+    }
 }
 
 fn chain_of(expr: &Expr) -> Option<Operator> {
@@ -133,7 +155,10 @@ fn behind(condition: Expr, op: Operator, value: Expr) -> Expr {
 mod tests {
     use datafusion::prelude::col;
 
+    use tablegate_types::sql_type::SqlType;
+
     use super::*;
+    use crate::calls::{Known, choose};
     use crate::expr::kernels::{CAST, Computation};
     use crate::expr::typed::ValueType;
 
@@ -171,19 +196,22 @@ mod tests {
         let even = texts_evenly(row(2_000)).unwrap();
         let depth = |mut expr: &Expr| {
             let mut depth = 0;
-            while let Expr::BinaryExpr(binary) = expr {
-                (depth, expr) = (depth + 1, &binary.left);
+            while let Some(call) = pair_of_texts(expr) {
+                (depth, expr) = (depth + 1, &call.args[0]);
             }
             depth
         };
         assert!(depth(&even) < 50, "{}", depth(&even));
         let mut parts = Vec::new();
-        flatten(even, Operator::StringConcat, &mut parts);
+        flatten_texts(even, &mut parts);
         assert_eq!(parts, (0..2_000).map(|n| col(format!("c{n}"))).collect::<Vec<_>>());
     }
 
     fn joined_as_written(parts: Vec<Expr>) -> Expr {
-        parts.into_iter().reduce(|left, right| pair(left, Operator::StringConcat, right)).unwrap()
+        let text = || Known { sql_type: SqlType::Text, data_type: SqlType::Text.arrow(), constant: None };
+        let function = choose(JOIN_OF_TEXTS, &[SqlType::Text, SqlType::Text]).unwrap();
+        let function = function.function(vec![text(), text()]).unwrap();
+        parts.into_iter().reduce(|left, right| function.call(vec![left, right])).unwrap()
     }
 
     #[test]

@@ -36,14 +36,15 @@ fn add(call: &Call, list: usize, item: usize) -> SqlResult<ArrayRef> {
     let lists = call.lists(list)?;
     let added = &call.arguments[item];
     let mut out = Lists::of(vec![lists.items().as_ref(), added.array.as_ref()], call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         let place = added.index(row);
         if item < list {
-            out.push(1, place..place + 1);
+            out.push(1, place..place + 1)?;
         }
-        out.push(0, lists.range(row));
+        out.push(0, lists.range(row))?;
         if item > list {
-            out.push(1, place..place + 1);
+            out.push(1, place..place + 1)?;
         }
         out.finish_list();
     }
@@ -54,13 +55,14 @@ fn add(call: &Call, list: usize, item: usize) -> SqlResult<ArrayRef> {
 fn concatenate(call: &Call) -> SqlResult<ArrayRef> {
     let (first, second) = (call.lists(0)?, call.lists(1)?);
     let mut out = Lists::of(vec![first.items().as_ref(), second.items().as_ref()], call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         if first.is_null(row) && second.is_null(row) {
             out.push_null();
             continue;
         }
-        out.push(0, first.range(row));
-        out.push(1, second.range(row));
+        out.push(0, first.range(row))?;
+        out.push(1, second.range(row))?;
         out.finish_list();
     }
     out.finish(&call.returns)
@@ -71,13 +73,14 @@ fn remove(call: &Call) -> SqlResult<ArrayRef> {
     let removed = &call.arguments[1];
     let compare = make_comparator(lists.items(), &removed.array, SortOptions::default())?;
     let mut out = Lists::of(vec![lists.items().as_ref()], call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         if lists.is_null(row) {
             out.push_null();
             continue;
         }
         for item in lists.range(row).filter(|item| compare(*item, removed.index(row)).is_ne()) {
-            out.push(0, item..item + 1);
+            out.push(0, item..item + 1)?;
         }
         out.finish_list();
     }
@@ -89,16 +92,17 @@ fn replace(call: &Call) -> SqlResult<ArrayRef> {
     let (old, new) = (&call.arguments[1], &call.arguments[2]);
     let compare = make_comparator(lists.items(), &old.array, SortOptions::default())?;
     let mut out = Lists::of(vec![lists.items().as_ref(), new.array.as_ref()], call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         if lists.is_null(row) {
             out.push_null();
             continue;
         }
         for item in lists.range(row) {
             if compare(item, old.index(row)).is_eq() {
-                out.push(1, new.index(row)..new.index(row) + 1);
+                out.push(1, new.index(row)..new.index(row) + 1)?;
             } else {
-                out.push(0, item..item + 1);
+                out.push(0, item..item + 1)?;
             }
         }
         out.finish_list();
@@ -110,7 +114,8 @@ fn replace(call: &Call) -> SqlResult<ArrayRef> {
 fn trim(call: &Call) -> SqlResult<ArrayRef> {
     let (lists, counts) = (call.lists(0)?, call.primitive::<Int32Type>(1)?);
     let mut out = Lists::of(vec![lists.items().as_ref()], call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         if call.is_null(row) {
             out.push_null();
             continue;
@@ -120,7 +125,7 @@ fn trim(call: &Call) -> SqlResult<ArrayRef> {
             let message = format!("number of elements to trim must be between 0 and {}", items.len());
             SqlError::new(ErrorKind::SubscriptError, message)
         })?;
-        out.push(0, items.start..items.end - count);
+        out.push(0, items.start..items.end - count)?;
         out.finish_list();
     }
     out.finish(&call.returns)
@@ -133,7 +138,8 @@ fn fill(call: &Call) -> SqlResult<ArrayRef> {
     let item = &call.arguments[0];
     let dimensions = call.lists(1)?;
     let mut out = Lists::of(vec![item.array.as_ref()], call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         let Some(lengths) = dimensions.get(row) else {
             let message = "dimension array or low bound array cannot be null";
             return Err(SqlError::new(ErrorKind::NullValueNotAllowed, message));
@@ -151,7 +157,7 @@ fn fill(call: &Call) -> SqlResult<ArrayRef> {
             let message = format!("array size exceeds the maximum allowed ({ITEMS_MAX})");
             return Err(SqlError::new(ErrorKind::LimitExceeded, message));
         }
-        (0..length).for_each(|_| out.push(0, item.index(row)..item.index(row) + 1));
+        out.push_times(0, item.index(row), length)?;
         out.finish_list();
     }
     out.finish(&call.returns)
@@ -165,8 +171,12 @@ fn flatten(call: &Call) -> SqlResult<ArrayRef> {
         levels.push(inner);
         items = inner.values();
     }
+    if let (true, Some(argument)) = (levels.is_empty(), call.arguments.first().filter(|list| !list.constant)) {
+        return Ok(argument.array.clone());
+    }
     let mut out = Lists::of(vec![items.as_ref()], call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         if call.is_null(row) {
             out.push_null();
             continue;
@@ -176,7 +186,7 @@ fn flatten(call: &Call) -> SqlResult<ArrayRef> {
             let place = |index: usize| usize::try_from(offsets[index]).unwrap_or(0);
             place(range.start)..place(range.end)
         });
-        out.push(0, range);
+        out.push(0, range)?;
         out.finish_list();
     }
     out.finish(&call.returns)

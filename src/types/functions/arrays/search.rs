@@ -42,7 +42,8 @@ fn positions(call: &Call) -> SqlResult<ArrayRef> {
     let sought = &call.arguments[1];
     let compare = make_comparator(lists.items(), &sought.array, SortOptions::default())?;
     let mut out = ListBuilder::new(Int32Builder::new());
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         let range = lists.range(row);
         let found = range.enumerate().filter(|(_, item)| compare(*item, sought.index(row)).is_eq());
         for (place, _) in found {

@@ -10,21 +10,18 @@ use arrow::datatypes::{
 
 use super::dimensions::lengths;
 use crate::error::{ErrorKind, SqlError, SqlResult};
-use crate::functions::allowance::Allowance;
 use crate::functions::call::Call;
 use crate::functions::datetime::Parts;
 use crate::functions::signature::Type::{
     self, Any, Array as AnyArray, Bool, Int4, Int8, Interval, Numeric, Timestamp, Timestamptz,
 };
 use crate::functions::signature::{Arguments, Overload};
+use crate::grown::Grown;
 use crate::input::Digits;
-use crate::interrupt;
 use crate::sql_type::SqlType;
 
 /// Most rows of a series that is made in memory.
 const ROWS_MAX: usize = 10_000_000;
-/// How many are made without a look at whether somebody waits for them.
-const VALUES_UNASKED: usize = 1 << 14;
 
 const INT4S: Type = Type::ArrayOf(&Int4);
 const INT8S: Type = Type::ArrayOf(&Int8);
@@ -55,16 +52,15 @@ pub(super) const FUNCTIONS: &[Overload] = &[
 
 /// The lists of a column of series.
 struct Series<T: ArrowPrimitiveType> {
-    values: Vec<T::Native>,
+    values: Grown<T::Native>,
     lengths: Vec<usize>,
     valid: BooleanBufferBuilder,
-    allowance: Allowance,
 }
 
 impl<T: ArrowPrimitiveType> Series<T> {
     fn new(rows: usize) -> Self {
         let (lengths, valid) = (Vec::with_capacity(rows), BooleanBufferBuilder::new(rows));
-        Self { values: Vec::new(), lengths, valid, allowance: Allowance::now() }
+        Self { values: Grown::new(), lengths, valid }
     }
 
     fn push_null(&mut self) {
@@ -85,12 +81,7 @@ impl<T: ArrowPrimitiveType> Series<T> {
                 return Err(SqlError::new(ErrorKind::LimitExceeded, format!("a series of more than {ROWS_MAX} rows"))
                     .with_hint("In FROM, a series of integers between constants may be as long as it wants."));
             }
-            if self.values.len().is_multiple_of(VALUES_UNASKED) {
-                interrupt::check_now()?;
-                // A full one is copied to twice its room.
-                self.allowance.check(2 * self.values.len() * size_of::<T::Native>())?;
-            }
-            self.values.push(current);
+            self.values.push(current)?;
             value = next(current)?;
         }
         self.lengths.push(self.values.len() - before);
@@ -102,7 +93,8 @@ impl<T: ArrowPrimitiveType> Series<T> {
         let DataType::List(item) = sql_type.arrow() else {
             return Err(SqlError::new(ErrorKind::Internal, "a series was planned as something else"));
         };
-        let values = PrimitiveArray::<T>::new(self.values.into(), None).with_data_type(item.data_type().clone());
+        let values =
+            PrimitiveArray::<T>::new(self.values.into_vec().into(), None).with_data_type(item.data_type().clone());
         let nulls = NullBuffer::new(self.valid.finish());
         let offsets = OffsetBuffer::from_lengths(self.lengths);
         Ok(Arc::new(ListArray::try_new(item, offsets, Arc::new(values), Some(nulls))?))
@@ -121,7 +113,8 @@ where
     let (firsts, lasts) = (call.primitive::<T>(0)?, call.primitive::<T>(1)?);
     let steps = call.maybe_values::<PrimitiveArray<T>>(2)?;
     let mut series = Series::<T>::new(call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         if call.is_null(row) {
             series.push_null();
             continue;
@@ -154,7 +147,8 @@ fn decimals(call: &Call) -> SqlResult<ArrayRef> {
     let (firsts, lasts) = (call.decimals(0)?, call.decimals(1)?);
     let steps = if call.arguments.len() > 2 { Some(call.decimals(2)?) } else { None };
     let mut series = Series::<Decimal256Type>::new(call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         if call.is_null(row) {
             series.push_null();
             continue;
@@ -179,7 +173,8 @@ fn timestamps(call: &Call, added: impl Fn(Parts, i64) -> SqlResult<i64>) -> SqlR
     let lasts = call.primitive::<TimestampMicrosecondType>(1)?;
     let steps = call.primitive::<IntervalMonthDayNanoType>(2)?;
     let mut series = Series::<TimestampMicrosecondType>::new(call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         if call.is_null(row) {
             series.push_null();
             continue;
@@ -199,7 +194,8 @@ fn subscripts(call: &Call) -> SqlResult<ArrayRef> {
     let (lists, dimensions) = (call.lists(0)?, call.primitive::<Int32Type>(1)?);
     let reversed = call.maybe_values::<BooleanArray>(2)?;
     let mut series = Series::<Int32Type>::new(call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         if call.is_null(row) {
             series.push_null();
             continue;
@@ -221,7 +217,8 @@ fn subscripts(call: &Call) -> SqlResult<ArrayRef> {
 fn row_numbers(call: &Call) -> SqlResult<ArrayRef> {
     let lists = (0..call.arguments.len()).map(|index| call.lists(index)).collect::<SqlResult<Vec<_>>>()?;
     let mut series = Series::<Int64Type>::new(call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         let longest = lists.iter().map(|list| list.range(row).len()).max().unwrap_or(0);
         let last = i64::try_from(longest).unwrap_or(i64::MAX);
         series.push(Some(1).filter(|first| *first <= last), |value| Ok(Some(value + 1).filter(|v| *v <= last)))?;

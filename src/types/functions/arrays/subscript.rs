@@ -31,7 +31,8 @@ pub(super) fn item(call: &Call, lowest: i32) -> SqlResult<ArrayRef> {
 pub(super) fn part(call: &Call, lowest: i32) -> SqlResult<ArrayRef> {
     let (lists, first, last) = (call.lists(0)?, call.primitive::<Int32Type>(1)?, call.primitive::<Int32Type>(2)?);
     let mut out = Lists::of(vec![lists.items().as_ref()], call.rows);
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         if call.is_null(row) {
             out.push_null();
             continue;
@@ -39,7 +40,7 @@ pub(super) fn part(call: &Call, lowest: i32) -> SqlResult<ArrayRef> {
         let items = lists.range(row);
         let skipped = usize::try_from(first.at(row).saturating_sub(lowest).max(0)).unwrap_or(0);
         let end = usize::try_from(last.at(row).saturating_sub(lowest).saturating_add(1)).unwrap_or(0).min(items.len());
-        out.push(0, items.start + skipped.min(end)..items.start + end);
+        out.push(0, items.start + skipped.min(end)..items.start + end)?;
         out.finish_list();
     }
     out.finish(&call.returns)

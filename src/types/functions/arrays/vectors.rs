@@ -60,7 +60,8 @@ fn subscripts(call: &Call) -> SqlResult<ArrayRef> {
     let (lists, dimensions) = (call.lists(0)?, call.primitive::<Int32Type>(1)?);
     let reversed = call.maybe_values::<BooleanArray>(2)?;
     let mut out = ListBuilder::new(Int32Builder::new());
-    for row in 0..call.rows {
+    for row in call.each_row() {
+        let row = row?;
         let is_null = call.is_null(row);
         let length = if is_null || dimensions.at(row) != 1 { 0 } else { int4(lists.range(row).len())? };
         if !is_null && reversed.is_some_and(|reversed| reversed.at(row)) {

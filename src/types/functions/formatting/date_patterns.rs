@@ -2,6 +2,8 @@
 
 use super::template::Letters::{self, Capital, Lower, Upper};
 use super::template::{Keywords, Piece, parse};
+use crate::error::SqlResult;
+use crate::grown::Grown;
 
 /// What a pattern stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,9 +213,11 @@ const KEYWORDS: Keywords<Field> = &[
 ];
 
 /// A template of dates.
-pub(super) type DateTemplate = Vec<Piece<Field>>;
+pub(super) type DateTemplate = Grown<Piece<Field>>;
 
-pub(super) fn date_template(text: &str) -> DateTemplate {
+/// # Errors
+/// 54000 or 53200 for a template that is too long.
+pub(super) fn date_template(text: &str) -> SqlResult<DateTemplate> {
     parse(text, KEYWORDS, true)
 }
 

@@ -7,6 +7,7 @@ use super::template::{Letters, Pattern, Piece, ordinal_ending};
 use crate::calendar::Zone;
 use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::functions::datetime::{Date, JULIAN_OF_EPOCH, MICROS_PER_SECOND, Moment, Parts, first_monday};
+use crate::functions::text_writer::TextWriter;
 
 /// Width to which names of months and days are filled up.
 const NAME_WIDTH: usize = 9;
@@ -96,11 +97,17 @@ fn positive_year(year: i64) -> i64 {
 }
 
 /// # Errors
-/// 22007 for a pattern that intervals have no value for.
-pub(super) fn write_date(fields: &Fields, template: &DateTemplate, out: &mut String) -> SqlResult<()> {
-    for piece in template {
+/// 22007 for a pattern that intervals have no value for, and those of a text that is too long.
+pub(super) fn write_date(fields: &Fields, template: &DateTemplate, out: &mut TextWriter) -> SqlResult<()> {
+    let mut field = String::new();
+    for piece in template.iter() {
         match piece {
-            Piece::Pattern(pattern) => write_field(fields, pattern, out)?,
+            Piece::Pattern(pattern) => {
+                field.clear();
+                write_field(fields, pattern, &mut field)?;
+                out.push_str(&field);
+                out.going_on()?;
+            }
             Piece::Separator(c) | Piece::Space(c) | Piece::Char(c) => out.push(*c),
         }
     }

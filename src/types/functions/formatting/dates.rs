@@ -54,16 +54,10 @@ fn timestamps(call: &Call, zone: Option<Zone>) -> SqlResult<ArrayRef> {
 fn written(call: &Call, fields: impl Fn(usize) -> Fields) -> SqlResult<ArrayRef> {
     let templates = call.text(1)?;
     let mut latest = Latest::<DateTemplate>::new();
-    let mut text = String::new();
     call.maybe_texts(|row, out| {
-        let template = latest.of(templates.at(row), |text| Ok(date_template(text)))?;
-        if template.is_empty() {
-            return Ok(false);
-        }
-        text.clear();
-        write_date(&fields(row), template, &mut text)?;
-        out.push_str(&text);
-        Ok(true)
+        let template = latest.of(templates.at(row), date_template)?;
+        write_date(&fields(row), template, out)?;
+        Ok(!template.is_empty())
     })
 }
 
@@ -81,7 +75,7 @@ impl<'a> RowReader<'a> {
 
     fn at(&mut self, row: usize) -> SqlResult<(Read, &'a str)> {
         let text = self.texts.at(row);
-        let template = self.latest.of(self.templates.at(row), |text| Ok(date_template(text)))?;
+        let template = self.latest.of(self.templates.at(row), date_template)?;
         Ok((read(text, template)?, text))
     }
 }

@@ -3,6 +3,7 @@
 use super::template::Letters::{self, Lower, Upper};
 use super::template::{Keywords, Piece, parse};
 use crate::error::{ErrorKind, SqlError, SqlResult};
+use crate::grown::Grown;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
@@ -76,9 +77,9 @@ pub(super) enum SignPlace {
 }
 
 /// A template of numbers, with what its patterns say together.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub(super) struct NumberTemplate {
-    pub pieces: Vec<Piece<Key>>,
+    pub pieces: Grown<Piece<Key>>,
     /// Digits in front of the point and behind it.
     pub before: usize,
     pub behind: usize,
@@ -103,11 +104,11 @@ pub(super) struct NumberTemplate {
 
 impl NumberTemplate {
     /// # Errors
-    /// 42601 for patterns that do not go together.
+    /// 42601 for patterns that do not go together, 54000 or 53200 for a template that is too long.
     pub(super) fn parse(text: &str) -> SqlResult<Self> {
-        let pieces = parse(text, KEYWORDS, false);
+        let pieces = parse(text, KEYWORDS, false)?;
         let mut template = Self::default();
-        for piece in &pieces {
+        for piece in pieces.iter() {
             if let Piece::Pattern(pattern) = piece {
                 template.add(pattern.key)?;
             }

@@ -17,7 +17,7 @@ pub(super) fn read_number(text: &str, template: &NumberTemplate) -> SqlResult<St
     }
     let mut reader =
         Reader { template, rest: text, sign: ' ', digits: String::new(), before: 0, behind: 0, has_point: false };
-    for piece in &template.pieces {
+    for piece in template.pieces.iter() {
         if reader.rest.is_empty() {
             break;
         }

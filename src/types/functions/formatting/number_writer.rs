@@ -38,7 +38,7 @@ impl Digits {
 pub(super) fn write_roman(number: i64, template: &NumberTemplate, out: &mut String) {
     const WIDTH: usize = 15;
     let roman = roman(number).unwrap_or_else(|| "#".repeat(WIDTH));
-    for piece in &template.pieces {
+    for piece in template.pieces.iter() {
         match piece {
             Piece::Pattern(pattern) => {
                 if let Key::Roman(letters) = pattern.key {
@@ -86,7 +86,7 @@ fn roman(number: i64) -> Option<String> {
 /// Places the digits.
 pub(super) fn write_number(digits: &Digits, template: &NumberTemplate, out: &mut String) {
     let mut writer = Writer::new(digits, template, out);
-    for piece in &template.pieces {
+    for piece in template.pieces.iter() {
         match piece {
             Piece::Pattern(pattern) => writer.pattern(pattern.key),
             Piece::Separator(c) | Piece::Space(c) | Piece::Char(c) => writer.out.push(*c),

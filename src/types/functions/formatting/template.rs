@@ -1,5 +1,8 @@
 //! Templates of `to_char` and its relatives, split into patterns and what is between them.
 
+use crate::error::SqlResult;
+use crate::grown::Grown;
+
 /// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece<K> {
@@ -50,8 +53,11 @@ impl Letters {
 pub(super) type Keywords<K> = &'static [(&'static str, K)];
 
 /// Splits a template. Dates have modifiers in front of and behind their patterns; in those of numbers they are patterns.
-pub(super) fn parse<K: Copy>(template: &str, keywords: Keywords<K>, has_modifiers: bool) -> Vec<Piece<K>> {
-    let mut pieces = Vec::new();
+///
+/// # Errors
+/// 54000 or 53200 for a template of more pieces than there is memory for, 57014 when nobody waits for them.
+pub(super) fn parse<K: Copy>(template: &str, keywords: Keywords<K>, has_modifiers: bool) -> SqlResult<Grown<Piece<K>>> {
+    let mut pieces = Grown::new();
     let mut rest = template;
     while !rest.is_empty() {
         let modifier = if has_modifiers { take_modifier(&mut rest) } else { "" };
@@ -59,9 +65,9 @@ pub(super) fn parse<K: Copy>(template: &str, keywords: Keywords<K>, has_modifier
         if let Some((name, key)) = longest(rest, keywords) {
             rest = &rest[name.len()..];
             let ordinal = if has_modifiers { take_ordinal(&mut rest) } else { None };
-            pieces.push(Piece::Pattern(Pattern { key, name, fill, localized, ordinal }));
+            pieces.push(Piece::Pattern(Pattern { key, name, fill, localized, ordinal }))?;
         } else if let Some(quoted) = rest.strip_prefix('"') {
-            rest = push_quoted(quoted, &mut pieces);
+            rest = push_quoted(quoted, &mut pieces)?;
         } else {
             // A backslash outside of quotes is one, unless it takes the meaning off a quote.
             if rest.starts_with("\\\"") {
@@ -73,10 +79,10 @@ pub(super) fn parse<K: Copy>(template: &str, keywords: Keywords<K>, has_modifier
                 c if is_separator(c) && has_modifiers => Piece::Separator(c),
                 c if is_space(c) => Piece::Space(c),
                 c => Piece::Char(c),
-            });
+            })?;
         }
     }
-    pieces
+    Ok(pieces)
 }
 
 /// Punctuation.
@@ -118,16 +124,16 @@ fn longest<K: Copy>(rest: &str, keywords: Keywords<K>) -> Option<(&'static str, 
 }
 
 /// Gives what is behind the closing quote.
-fn push_quoted<'t, K>(quoted: &'t str, pieces: &mut Vec<Piece<K>>) -> &'t str {
+fn push_quoted<'t, K>(quoted: &'t str, pieces: &mut Grown<Piece<K>>) -> SqlResult<&'t str> {
     let mut chars = quoted.chars();
     while let Some(c) = chars.next() {
         match c {
             '"' => break,
-            '\\' => pieces.push(Piece::Char(chars.next().unwrap_or('\\'))),
-            c => pieces.push(Piece::Char(c)),
+            '\\' => pieces.push(Piece::Char(chars.next().unwrap_or('\\')))?,
+            c => pieces.push(Piece::Char(c))?,
         }
     }
-    chars.as_str()
+    Ok(chars.as_str())
 }
 
 /// The ending of an ordinal number.
@@ -154,7 +160,7 @@ mod tests {
     fn the_longest_pattern_counts() {
         let pattern = |key, name, fill, ordinal| Piece::Pattern(Pattern { key, name, fill, localized: false, ordinal });
         assert_eq!(
-            parse("YYYYY-FMDDth \"D\\\"\"\\\"x", KEYWORDS, true),
+            parse("YYYYY-FMDDth \"D\\\"\"\\\"x", KEYWORDS, true).unwrap()[..],
             [
                 pattern(2, "YYYY", false, None),
                 pattern(1, "Y", false, None),

@@ -43,15 +43,15 @@ pub(super) const FUNCTIONS: &[Overload] = &[
 /// Key and value.
 type Member<'a> = (Json<'a>, Json<'a>);
 
-fn key((key, _): Member<'_>, items: &mut TextItems) {
-    items.push(key.content());
+fn key((key, _): Member<'_>, items: &mut TextItems) -> SqlResult<()> {
+    items.push(key.content())
 }
 
-fn raw(json: Json<'_>, items: &mut TextItems) {
-    items.push(json.text());
+fn raw(json: Json<'_>, items: &mut TextItems) -> SqlResult<()> {
+    items.push(json.text())
 }
 
-fn text(json: Json<'_>, items: &mut TextItems) {
+fn text(json: Json<'_>, items: &mut TextItems) -> SqlResult<()> {
     match json.as_text() {
         Some(text) => items.push(text),
         None => items.push_null(),
@@ -63,12 +63,12 @@ fn invalid(message: impl Into<String>) -> Box<SqlError> {
 }
 
 /// Messages name the function for json, and say what it is that has no items for jsonb.
-fn elements(call: &Call, name: &str, push: fn(Json<'_>, &mut TextItems)) -> SqlResult<ArrayRef> {
+fn elements(call: &Call, name: &str, push: fn(Json<'_>, &mut TextItems) -> SqlResult<()>) -> SqlResult<ArrayRef> {
     let values = call.text(0)?;
     call.text_lists(|row, items| {
         let json = Json::new(values.at(row));
         match json.kind() {
-            Kind::Array => json.items().for_each(|item| push(item, items)),
+            Kind::Array => json.items().try_for_each(|item| push(item, items))?,
             Kind::Object if name.is_empty() => return Err(invalid("cannot extract elements from an object")),
             _ if name.is_empty() => return Err(invalid("cannot extract elements from a scalar")),
             Kind::Object => return Err(invalid(format!("cannot call {name} on a non-array"))),
@@ -92,7 +92,7 @@ fn records(call: &Call, name: &str) -> SqlResult<ArrayRef> {
             if item.kind() != Kind::Object {
                 return Err(invalid(format!("argument of {name} must be an array of objects")));
             }
-            raw(item, items);
+            raw(item, items)?;
         }
         Ok(true)
     })
@@ -117,7 +117,7 @@ fn keys(call: &Call, name: &str) -> SqlResult<ArrayRef> {
     call.text_lists(|row, items| {
         let json = Json::new(values.at(row));
         match json.kind() {
-            Kind::Object => json.members().for_each(|(key, _)| items.push(key.content())),
+            Kind::Object => json.members().try_for_each(|(key, _)| items.push(key.content()))?,
             Kind::Array => return Err(invalid(format!("cannot call {name} on an array"))),
             _ => return Err(invalid(format!("cannot call {name} on a scalar"))),
         }
@@ -126,12 +126,12 @@ fn keys(call: &Call, name: &str) -> SqlResult<ArrayRef> {
 }
 
 /// A part of every member: its key or its value.
-fn members(call: &Call, name: &str, push: fn(Member<'_>, &mut TextItems)) -> SqlResult<ArrayRef> {
+fn members(call: &Call, name: &str, push: fn(Member<'_>, &mut TextItems) -> SqlResult<()>) -> SqlResult<ArrayRef> {
     let values = call.text(0)?;
     call.text_lists(|row, items| {
         let json = Json::new(values.at(row));
         match json.kind() {
-            Kind::Object => json.members().for_each(|member| push(member, items)),
+            Kind::Object => json.members().try_for_each(|member| push(member, items))?,
             _ if !name.is_empty() => return Err(invalid(format!("cannot call {name} on a non-object"))),
             Kind::Array => return Err(invalid("cannot deconstruct an array as an object")),
             _ => return Err(invalid("cannot deconstruct a scalar")),

@@ -78,8 +78,8 @@ fn regexp_match(call: &Call) -> SqlResult<ArrayRef> {
         }
         for index in usize::from(pattern.groups() > 0)..=pattern.groups() {
             match pattern.group(index) {
-                Some(span) => items.push(&text[span]),
-                None => items.push_null(),
+                Some(span) => items.push(&text[span])?,
+                None => items.push_null()?,
             }
         }
         Ok(true)

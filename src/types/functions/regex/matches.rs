@@ -3,6 +3,7 @@
 use super::options::Options;
 use super::pattern::Pattern;
 use crate::error::{ErrorKind, SqlError, SqlResult};
+use crate::interrupt;
 
 /// The expression of the row before, compiled.
 pub(super) struct Latest {
@@ -48,6 +49,7 @@ pub(super) fn for_each_match(
 ) -> SqlResult<()> {
     let mut at = start;
     while pattern.find_at(text, at)? {
+        interrupt::check()?;
         let Some(span) = pattern.group(0) else { break };
         at = if span.is_empty() { next_character(text, span.end) } else { span.end };
         if !each(pattern, span)? {

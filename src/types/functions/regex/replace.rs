@@ -77,6 +77,7 @@ fn replace_matches(
             push_replacement(pattern, text, replacement, out);
             kept = span.end;
         }
+        out.going_on()?;
         Ok(wanted == 0 || passed < wanted)
     })?;
     out.push_str(&text[kept..]);

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, ListBuilder, StringBuilder};
+use arrow::array::{ArrayRef, ListArray};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::DataType;
 
 use super::matches::{Check, Latest, for_each_match};
 use super::pattern::Pattern;
-use crate::error::SqlResult;
+use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::functions::call::{Call, TextItems};
 use crate::functions::signature::Overload;
 use crate::functions::signature::Type::{self, Text};
+use crate::grown::Grown;
 
 const TEXTS: Type = Type::ArrayOf(&Text);
 
@@ -42,36 +45,55 @@ fn push_fields(pattern: &mut Pattern, text: &str, items: &mut TextItems) -> SqlR
     let mut kept = 0;
     for_each_match(pattern, text, 0, |_, span| {
         if !(span.is_empty() && (span.start >= text.len() || span.start == kept)) {
-            items.push(&text[kept..span.start]);
+            items.push(&text[kept..span.start])?;
             kept = span.end;
         }
         Ok(true)
     })?;
-    items.push(&text[kept..]);
-    Ok(())
+    items.push(&text[kept..])
 }
 
 /// The groups of every match, or with `g` missing of the first one.
 fn matches(call: &Call) -> SqlResult<ArrayRef> {
     let (texts, expressions, options) = (call.text(0)?, call.text(1)?, call.maybe_text(2)?);
     let mut latest = Latest::new();
-    let mut out = ListBuilder::new(ListBuilder::new(StringBuilder::new()));
-    for row in 0..call.rows {
-        if call.is_null(row) {
-            out.append(false);
-            continue;
+    let mut groups = TextItems::new();
+    // Of each match, where its groups end; of each row, how many matches it has.
+    let mut ends = Grown::<i32>::new();
+    ends.push(0)?;
+    let mut counts = Vec::with_capacity(call.rows);
+    let place = |groups: &TextItems| i32::try_from(groups.len()).map_err(|_| too_many());
+    for row in call.each_row() {
+        let row = row?;
+        let before = ends.len();
+        if !call.is_null(row) {
+            let (text, letters) = (texts.at(row), options.map_or("", |letters| letters.at(row)));
+            let (pattern, options) = latest.of(expressions.at(row), letters, Ok)?;
+            for_each_match(pattern, text, 0, |pattern, _| {
+                for index in usize::from(pattern.groups() > 0)..=pattern.groups() {
+                    match pattern.group(index) {
+                        Some(span) => groups.push(&text[span])?,
+                        None => groups.push_null()?,
+                    }
+                }
+                ends.push(place(&groups)?)?;
+                Ok(options.global)
+            })?;
         }
-        let (text, letters) = (texts.at(row), options.map_or("", |letters| letters.at(row)));
-        let (pattern, options) = latest.of(expressions.at(row), letters, Ok)?;
-        for_each_match(pattern, text, 0, |pattern, _| {
-            let groups = out.values();
-            for index in usize::from(pattern.groups() > 0)..=pattern.groups() {
-                groups.values().append_option(pattern.group(index).map(|span| &text[span]));
-            }
-            groups.append(true);
-            Ok(options.global)
-        })?;
-        out.append(true);
+        counts.push(ends.len() - before);
     }
-    Ok(Arc::new(out.finish()))
+    let DataType::List(of_row) = call.returns.arrow() else { return Err(not_lists()) };
+    let DataType::List(of_match) = of_row.data_type() else { return Err(not_lists()) };
+    let ends = OffsetBuffer::new(ends.into_vec().into());
+    let matches = ListArray::try_new(of_match.clone(), ends, groups.finish(), None)?;
+    let counts = OffsetBuffer::from_lengths(counts);
+    Ok(Arc::new(ListArray::try_new(of_row, counts, Arc::new(matches), call.nulls.clone())?))
+}
+
+fn too_many() -> Box<SqlError> {
+    SqlError::new(ErrorKind::LimitExceeded, "too many matches at a time")
+}
+
+fn not_lists() -> Box<SqlError> {
+    SqlError::new(ErrorKind::Internal, "matches were planned as something else")
 }

@@ -1,5 +1,7 @@
 //! Functions that go from character to character: case, order, replacement by table, code points.
 
+use std::collections::HashMap;
+
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Int32Type, Int64Type};
 
@@ -12,25 +14,16 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("lower", &[Text], Text, |call| {
         let text = call.text(0)?;
         // Character by character: in PostgreSQL no letter depends on its place in the word.
-        call.texts(|row, out| {
-            text.at(row).chars().for_each(|c| out.push(single(c, c.to_lowercase())));
-            Ok(())
-        })
+        call.texts(|row, out| out.push_chars(text.at(row).chars().map(|c| single(c, c.to_lowercase()))))
     }),
     Overload::new("upper", &[Text], Text, |call| {
         let text = call.text(0)?;
-        call.texts(|row, out| {
-            text.at(row).chars().for_each(|c| out.push(single(c, c.to_uppercase())));
-            Ok(())
-        })
+        call.texts(|row, out| out.push_chars(text.at(row).chars().map(|c| single(c, c.to_uppercase()))))
     }),
     Overload::new("initcap", &[Text], Text, initcap),
     Overload::new("reverse", &[Text], Text, |call| {
         let text = call.text(0)?;
-        call.texts(|row, out| {
-            text.at(row).chars().rev().for_each(|c| out.push(c));
-            Ok(())
-        })
+        call.texts(|row, out| out.push_chars(text.at(row).chars().rev()))
     }),
     Overload::new("translate", &[Text, Text, Text], Text, translate),
     Overload::new("ascii", &[Text], Int4, |call| {
@@ -60,27 +53,50 @@ fn initcap(call: &Call) -> SqlResult<ArrayRef> {
     let text = call.text(0)?;
     call.texts(|row, out| {
         let mut in_word = false;
-        for c in text.at(row).chars() {
-            out.push(if in_word { single(c, c.to_lowercase()) } else { single(c, c.to_uppercase()) });
-            in_word = c.is_alphanumeric();
-        }
-        Ok(())
+        out.push_chars(text.at(row).chars().map(|c| {
+            let is_first = !std::mem::replace(&mut in_word, c.is_alphanumeric());
+            if is_first { single(c, c.to_uppercase()) } else { single(c, c.to_lowercase()) }
+        }))
     })
 }
 
 /// Each character found in the second argument becomes the one at its place in the third, or nothing beyond its end.
 fn translate(call: &Call) -> SqlResult<ArrayRef> {
     let (text, from, to) = (call.text(0)?, call.text(1)?, call.text(2)?);
+    let mut table = Table::default();
     call.texts(|row, out| {
-        let (from, to) = (from.at(row), to.at(row));
-        for c in text.at(row).chars() {
-            match from.chars().position(|f| f == c) {
-                None => out.push(c),
-                Some(place) => to.chars().nth(place).into_iter().for_each(|t| out.push(t)),
-            }
-        }
-        Ok(())
+        table.set(from.at(row), to.at(row));
+        out.push_chars(text.at(row).chars().filter_map(|c| table.replaced(c)))
     })
+}
+
+/// What becomes of each character; that of the row before is that of the next one too, most of the time.
+#[derive(Default)]
+struct Table {
+    from: String,
+    to: String,
+    replacements: HashMap<char, Option<char>>,
+}
+
+impl Table {
+    fn set(&mut self, from: &str, to: &str) {
+        if self.from == from && self.to == to {
+            return;
+        }
+        self.replacements.clear();
+        let mut replacements = to.chars();
+        for c in from.chars() {
+            let replacement = replacements.next();
+            // The first of several counts.
+            self.replacements.entry(c).or_insert(replacement);
+        }
+        from.clone_into(&mut self.from);
+        to.clone_into(&mut self.to);
+    }
+
+    fn replaced(&self, c: char) -> Option<char> {
+        self.replacements.get(&c).copied().unwrap_or(Some(c))
+    }
 }
 
 fn chr(call: &Call) -> SqlResult<ArrayRef> {
@@ -126,6 +142,18 @@ mod tests {
         ] {
             assert_eq!(character(code).unwrap_err().kind, kind);
         }
+    }
+
+    #[test]
+    fn a_character_is_replaced_by_that_at_its_first_place() {
+        let mut table = Table::default();
+        let mut translated = |text: &str, from, to| {
+            table.set(from, to);
+            text.chars().filter_map(|c| table.replaced(c)).collect::<String>()
+        };
+        assert_eq!(translated("12345", "143", "ax"), "a2x5");
+        assert_eq!(translated("aabb", "aba", "xyz"), "xxyy");
+        assert_eq!(translated("abc", "", "x"), "abc");
     }
 
     #[test]

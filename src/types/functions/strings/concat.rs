@@ -1,11 +1,11 @@
-//! `concat` and `concat_ws`: values of any type as text, NULLs left out.
+//! `||`; `concat` and `concat_ws`: values of any type as text, NULLs left out.
 
 use arrow::array::ArrayRef;
 
 use crate::error::SqlResult;
 use crate::functions::call::{Argument, Call};
 use crate::functions::signature::Overload;
-use crate::functions::signature::Type::{Any, Text};
+use crate::functions::signature::Type::{Any, Bytea, Text};
 use crate::functions::text_writer::TextWriter;
 use crate::output::TextColumn;
 use crate::sql_type::SqlType;
@@ -13,6 +13,23 @@ use crate::style::Style;
 
 pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("concat", &[Any], Text, concat).variadic().of_nulls().stable(),
+    // The functions of the operator ||.
+    Overload::new("textcat", &[Text, Text], Text, |call| {
+        let (left, right) = (call.text(0)?, call.text(1)?);
+        call.texts(|row, out| {
+            out.push_str(left.at(row));
+            out.push_str(right.at(row));
+            Ok(())
+        })
+    }),
+    Overload::new("byteacat", &[Bytea, Bytea], Bytea, |call| {
+        let (left, right) = (call.bytes(0)?, call.bytes(1)?);
+        call.byte_strings(|row, out| {
+            out.extend_from_slice(left.at(row));
+            out.extend_from_slice(right.at(row));
+            Ok(())
+        })
+    }),
     Overload::new("concat_ws", &[Text, Any], Text, concat_with_separator).variadic().of_nulls().stable(),
 ];
 

@@ -16,17 +16,11 @@ use crate::functions::text_writer::TextWriter;
 pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("md5", &[Text], Text, |call| {
         let text = call.text(0)?;
-        call.texts(|row, out| {
-            push_hex(&Md5::digest(text.at(row)), out);
-            Ok(())
-        })
+        call.texts(|row, out| push_hex(&Md5::digest(text.at(row)), out))
     }),
     Overload::new("md5", &[Bytea], Text, |call| {
         let bytes = call.bytes(0)?;
-        call.texts(|row, out| {
-            push_hex(&Md5::digest(bytes.at(row)), out);
-            Ok(())
-        })
+        call.texts(|row, out| push_hex(&Md5::digest(bytes.at(row)), out))
     }),
     Overload::new("sha224", &[Bytea], Bytea, digest::<Sha224>),
     Overload::new("sha256", &[Bytea], Bytea, digest::<Sha256>),
@@ -53,12 +47,9 @@ fn digest<D: Digest>(call: &Call) -> SqlResult<ArrayRef> {
     })
 }
 
-fn push_hex(bytes: &[u8], out: &mut TextWriter) {
+fn push_hex(bytes: &[u8], out: &mut TextWriter) -> SqlResult<()> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        out.push(DIGITS[usize::from(byte >> 4)].into());
-        out.push(DIGITS[usize::from(byte & 15)].into());
-    }
+    out.push_chars(bytes.iter().flat_map(|byte| [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)].into())))
 }
 
 /// How bytes are written as text.
@@ -101,12 +92,11 @@ fn encode(call: &Call) -> SqlResult<ArrayRef> {
             Form::Base64 => push_base64(bytes, out),
             Form::Escape => push_escaped(bytes, out),
         }
-        Ok(())
     })
 }
 
 /// In lines of 76 characters.
-fn push_base64(bytes: &[u8], out: &mut TextWriter) {
+fn push_base64(bytes: &[u8], out: &mut TextWriter) -> SqlResult<()> {
     const BYTES_PER_LINE: usize = 57;
     let mut line = [0; 76];
     for (index, chunk) in bytes.chunks(BYTES_PER_LINE).enumerate() {
@@ -115,20 +105,21 @@ fn push_base64(bytes: &[u8], out: &mut TextWriter) {
         }
         let length = BASE64.encode_slice(chunk, &mut line).unwrap_or(0);
         out.push_str(std::str::from_utf8(&line[..length]).unwrap_or_default());
+        out.going_on()?;
     }
+    Ok(())
 }
 
-fn push_escaped(bytes: &[u8], out: &mut TextWriter) {
-    for byte in bytes {
-        match byte {
-            b'\\' => out.push_str("\\\\"),
-            0 | 0x80.. => {
-                out.push('\\');
-                [byte >> 6, byte >> 3 & 7, byte & 7].into_iter().for_each(|digit| out.push((b'0' + digit).into()));
-            }
-            _ => out.push((*byte).into()),
-        }
-    }
+fn push_escaped(bytes: &[u8], out: &mut TextWriter) -> SqlResult<()> {
+    out.push_chars(bytes.iter().flat_map(|byte| {
+        let digit = |shift: u8| Some((b'0' + (byte >> shift & 7)).into());
+        let written = match byte {
+            b'\\' => [Some('\\'), Some('\\'), None, None],
+            0 | 0x80.. => [Some('\\'), digit(6), digit(3), digit(0)],
+            _ => [Some((*byte).into()), None, None, None],
+        };
+        written.into_iter().flatten()
+    }))
 }
 
 fn decode(call: &Call) -> SqlResult<ArrayRef> {

@@ -30,23 +30,29 @@ fn repeat(call: &Call) -> SqlResult<ArrayRef> {
     call.texts(|row, out| {
         let (text, count) = (texts.at(row), count(counts.at(row)));
         out.reserve(text.len().saturating_mul(count))?;
-        push_repeated(out, text, count);
-        Ok(())
+        push_repeated(out, text, count)
     })
 }
 
 /// A short text many times is written as a longer one not so many times.
-fn push_repeated(out: &mut TextWriter, text: &str, count: usize) {
+fn push_repeated(out: &mut TextWriter, text: &str, count: usize) -> SqlResult<()> {
     if text.is_empty() {
-        return;
+        return Ok(());
     }
     let at_once = (PIECE_BYTES / text.len()).clamp(1, count.max(1));
     if at_once > 1 {
         let piece = text.repeat(at_once);
-        (0..count / at_once).for_each(|_| out.push_str(&piece));
+        push_times(out, &piece, count / at_once)?;
     }
     let rest = if at_once > 1 { count % at_once } else { count };
-    (0..rest).for_each(|_| out.push_str(text));
+    push_times(out, text, rest)
+}
+
+fn push_times(out: &mut TextWriter, text: &str, times: usize) -> SqlResult<()> {
+    (0..times).try_for_each(|_| {
+        out.push_str(text);
+        out.going_on()
+    })
 }
 
 /// To so many characters: what is missing is filled in, what is too much is cut off at the end.
@@ -61,20 +67,20 @@ fn pad(call: &Call, left: bool) -> SqlResult<ArrayRef> {
         let kept = text.char_indices().nth(length).map_or(text, |(at, _)| &text[..at]);
         out.reserve(kept.len().saturating_add(missing))?;
         if left {
-            push_fill(out, fill, missing);
+            push_fill(out, fill, missing)?;
         }
         out.push_str(kept);
         if !left {
-            push_fill(out, fill, missing);
+            push_fill(out, fill, missing)?;
         }
         Ok(())
     })
 }
 
-fn push_fill(out: &mut TextWriter, fill: &str, characters: usize) {
+fn push_fill(out: &mut TextWriter, fill: &str, characters: usize) -> SqlResult<()> {
     let length = fill.chars().count().max(1);
-    push_repeated(out, fill, characters / length);
-    fill.chars().take(characters % length).for_each(|c| out.push(c));
+    push_repeated(out, fill, characters / length)?;
+    out.push_chars(fill.chars().take(characters % length))
 }
 
 fn replace(call: &Call) -> SqlResult<ArrayRef> {
@@ -89,6 +95,7 @@ fn replace(call: &Call) -> SqlResult<ArrayRef> {
         while let Some((before, behind)) = rest.split_once(from) {
             out.push_str(before);
             out.push_str(to);
+            out.going_on()?;
             rest = behind;
         }
         out.push_str(rest);

@@ -92,14 +92,15 @@ fn write_value(letter: char, spec: &Spec, value: Option<&str>, out: &mut TextWri
     let text = quoted.as_deref().or(value).unwrap_or_default();
     let missing = spec.width.saturating_sub(text.chars().count());
     out.reserve(missing)?;
+    let blanks = || std::iter::repeat_n(' ', missing);
     if !spec.left {
-        (0..missing).for_each(|_| out.push(' '));
+        out.push_chars(blanks())?;
     }
     out.push_str(text);
     if spec.left {
-        (0..missing).for_each(|_| out.push(' '));
+        out.push_chars(blanks())?;
     }
-    Ok(())
+    out.going_on()
 }
 
 /// Reads `2$`, `-`, and a width: digits, `*` or `*2$`.

@@ -3,9 +3,7 @@
 //! Every such call is rewritten (`functions::collected`) as a function of the array that `array_agg` collects. Each item is
 //! the length of its delimiter, the delimiter, and the value.
 
-use std::sync::Arc;
-
-use arrow::array::{ArrayRef, AsArray, BinaryArray, BinaryBuilder, StringArray};
+use arrow::array::{ArrayRef, AsArray, BinaryArray, StringArray};
 
 use crate::error::SqlResult;
 use crate::functions::call::Call;
@@ -42,21 +40,14 @@ fn text_item(call: &Call) -> SqlResult<ArrayRef> {
 
 fn bytes_item(call: &Call) -> SqlResult<ArrayRef> {
     let (values, delimiters) = (call.bytes(0)?, call.bytes(1)?);
-    let mut out = BinaryBuilder::with_capacity(call.rows, 0);
-    let mut item = Vec::new();
-    for row in 0..call.rows {
-        let Some(value) = values.get(row) else {
-            out.append_null();
-            continue;
-        };
+    call.maybe_byte_strings(|row, item| {
+        let Some(value) = values.get(row) else { return Ok(false) };
         let delimiter = delimiters.get(row).unwrap_or_default();
-        item.clear();
         item.extend(u32::try_from(delimiter.len()).unwrap_or(u32::MAX).to_be_bytes());
         item.extend(delimiter);
         item.extend(value);
-        out.append_value(&item);
-    }
-    Ok(Arc::new(out.finish()))
+        Ok(true)
+    })
 }
 
 /// NULLs are left out, with their delimiters; so is the delimiter of the first value. Of no value there is NULL.
@@ -73,6 +64,7 @@ fn joined_texts(call: &Call) -> SqlResult<ArrayRef> {
                 out.push_str(delimiter);
             }
             out.push_str(value);
+            out.going_on()?;
         }
         Ok(!is_first)
     })
@@ -80,16 +72,11 @@ fn joined_texts(call: &Call) -> SqlResult<ArrayRef> {
 
 fn joined_bytes(call: &Call) -> SqlResult<ArrayRef> {
     let lists = call.lists(0)?;
-    let mut out = BinaryBuilder::with_capacity(call.rows, 0);
-    let mut joined = Vec::new();
-    for row in 0..call.rows {
-        let items = if call.is_null(row) { None } else { Some(lists.at(row)) };
-        joined.clear();
+    call.maybe_byte_strings(|row, joined| {
+        let items = lists.at(row);
+        let items: &BinaryArray = items.as_binary();
         let mut is_first = true;
-        for item in items.iter().flat_map(|items| {
-            let items: &BinaryArray = items.as_binary();
-            items.iter().flatten()
-        }) {
+        for item in items.iter().flatten() {
             let (length, rest) = item.split_first_chunk::<LENGTH_BYTES>().unwrap_or((&[0; LENGTH_BYTES], item));
             let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(0);
             let (delimiter, value) = rest.split_at_checked(length).unwrap_or((&[], rest));
@@ -98,7 +85,6 @@ fn joined_bytes(call: &Call) -> SqlResult<ArrayRef> {
             }
             joined.extend(value);
         }
-        if is_first { out.append_null() } else { out.append_value(&joined) }
-    }
-    Ok(Arc::new(out.finish()))
+        Ok(!is_first)
+    })
 }

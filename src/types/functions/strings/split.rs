@@ -28,19 +28,19 @@ fn string_to_array(call: &Call) -> SqlResult<ArrayRef> {
     let nulls = call.maybe_text(2)?;
     call.text_lists(|row, items| {
         let Some(text) = texts.get(row) else { return Ok(false) };
-        push_fields(text, separators.get(row), nulls.and_then(|n| n.get(row)), items);
+        push_fields(text, separators.get(row), nulls.and_then(|n| n.get(row)), items)?;
         Ok(true)
     })
 }
 
 /// Every field; every character when the separator is NULL. A field equal to `null` is NULL.
-fn push_fields(text: &str, separator: Option<&str>, null: Option<&str>, items: &mut TextItems) {
+fn push_fields(text: &str, separator: Option<&str>, null: Option<&str>, items: &mut TextItems) -> SqlResult<()> {
     let mut push = |field: &str| if null == Some(field) { items.push_null() } else { items.push(field) };
     match separator {
-        _ if text.is_empty() => {}
-        None => text.char_indices().for_each(|(at, c)| push(&text[at..at + c.len_utf8()])),
+        _ if text.is_empty() => Ok(()),
+        None => text.char_indices().try_for_each(|(at, c)| push(&text[at..at + c.len_utf8()])),
         Some("") => push(text),
-        Some(separator) => text.split(separator).for_each(push),
+        Some(separator) => text.split(separator).try_for_each(push),
     }
 }
 
@@ -54,12 +54,12 @@ fn array_to_string(call: &Call) -> SqlResult<ArrayRef> {
             _ => SqlType::Text,
         };
         let items = Argument { array: list, sql_type: item_type, constant: false };
-        join(&items, call.style(), separator, nulls.and_then(|n| n.get(row)), out);
+        join(&items, call.style(), separator, nulls.and_then(|n| n.get(row)), out)?;
         Ok(true)
     })
 }
 
-fn join(items: &Argument, style: Style, separator: &str, null: Option<&str>, out: &mut TextWriter) {
+fn join(items: &Argument, style: Style, separator: &str, null: Option<&str>, out: &mut TextWriter) -> SqlResult<()> {
     let rows = items.array.len();
     let printed = Printed::of(items, style);
     let mut first = true;
@@ -77,5 +77,7 @@ fn join(items: &Argument, style: Style, separator: &str, null: Option<&str>, out
                 printed.write(row, out);
             }
         }
+        out.going_on()?;
     }
+    Ok(())
 }
