@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    Cte, Expr, LimitClause, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, SetOperator, SetQuantifier,
-    TableAlias, TableAliasColumnDef, Value, ValueWithSpan, With,
+    CastKind, Cte, DataType, Expr, LimitClause, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, SetOperator,
+    SetQuantifier, TableAlias, TableAliasColumnDef, Value, ValueWithSpan, With,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -13,7 +13,7 @@ use super::order::{OrderItem, order_item};
 use super::{Columns, Output, Resolver, quoted};
 use crate::plan::forms::limits::{self, Wanted};
 use crate::syntax;
-use crate::syntax::fold;
+use crate::syntax::{fold, label_of};
 
 impl Resolver<'_> {
     /// Resolves a query; gives its columns.
@@ -140,6 +140,7 @@ impl Resolver<'_> {
             return self.query(query);
         }
         let SetExpr::SetOperation { left, right, .. } = query.body.as_mut() else { return self.query(query) };
+        nulls_as_texts(left);
         let columns = self.set_expr(left)?;
         let seen = name_columns(&mut alias.clone(), columns.clone(), &format!("WITH query \"{name}\""))?;
         self.ctes.push(vec![(name.to_owned(), seen)]);
@@ -186,6 +187,44 @@ impl Resolver<'_> {
             other => Err(SqlError::not_supported(format!("{} here", first_word(other)))),
         }
     }
+}
+
+/// The first part of a recursive query says the types of its columns: one that is NULL in it is text.
+fn nulls_as_texts(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select) => {
+            for item in &mut select.projection {
+                match item {
+                    SelectItem::UnnamedExpr(expr) if is_null(expr) => {
+                        *item = syntax::item(null_text(), label_of(expr).as_deref().unwrap_or("?column?"));
+                    }
+                    SelectItem::ExprWithAlias { expr, .. } if is_null(expr) => *expr = null_text(),
+                    _ => {}
+                }
+            }
+        }
+        SetExpr::Values(values) => {
+            for column in 0..values.rows.first().map_or(0, |row| row.len()) {
+                if values.rows.iter().all(|row| row.get(column).is_some_and(is_null)) {
+                    values.rows.iter_mut().filter_map(|row| row.get_mut(column)).for_each(|expr| *expr = null_text());
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_null(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_null(inner),
+        Expr::Value(ValueWithSpan { value: Value::Null, .. }) => true,
+        _ => false,
+    }
+}
+
+fn null_text() -> Expr {
+    let expr = Box::new(syntax::value(Value::Null));
+    Expr::Cast { kind: CastKind::Cast, expr, data_type: DataType::Text, array: false, format: None }
 }
 
 fn first_word(body: &SetExpr) -> String {
