@@ -58,7 +58,8 @@ pub(super) use self::operands::Operands;
 pub(super) use self::record::{RECORD_FIELD, RECORD_KEY};
 pub(super) use self::sort_key::{ARRAY_KEY, ITEM_KEYS, JSONB_KEY};
 pub(super) use self::sorted_set::{
-    MODE, PERCENTILE_CONT, PERCENTILE_DISC, PERCENTILES_CONT, PERCENTILES_DISC, SORTED_VALUES,
+    MODE, PERCENTILE_CONT, PERCENTILE_CONT_UNSORTED, PERCENTILE_DISC, PERCENTILES_CONT, PERCENTILES_CONT_UNSORTED,
+    PERCENTILES_DISC,
 };
 pub(super) use self::text::{ILIKE_UNENDED, LIKE_UNENDED, STARTS_WITH};
 use super::fold::is_immutable_cast;

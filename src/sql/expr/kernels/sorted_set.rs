@@ -24,33 +24,18 @@ pub(crate) static PERCENTILE_DISC: Kernel =
     Kernel { name: "percentile_disc", evaluate: |operands, _| percentile_disc(operands) };
 /// The value at a fraction of the way, between two of them if need be.
 pub(crate) static PERCENTILE_CONT: Kernel =
-    Kernel { name: "percentile_cont", evaluate: |operands, t| percentile_cont(operands, t) };
+    Kernel { name: "percentile_cont", evaluate: |operands, t| percentile_cont(operands, t, false) };
+/// The same of values that are not sorted yet.
+pub(crate) static PERCENTILE_CONT_UNSORTED: Kernel =
+    Kernel { name: "percentile_cont_unsorted", evaluate: |operands, t| percentile_cont(operands, t, true) };
 
 /// The same of several fractions: arrays.
 pub(crate) static PERCENTILES_DISC: Kernel =
     Kernel { name: "percentiles_disc", evaluate: |operands, t| percentiles_disc(operands, t) };
 pub(crate) static PERCENTILES_CONT: Kernel =
-    Kernel { name: "percentiles_cont", evaluate: |operands, t| percentiles_cont(operands, t) };
-
-/// The values of each list from the least to the greatest.
-pub(crate) static SORTED_VALUES: Kernel =
-    Kernel { name: "sorted_values", evaluate: |operands, _| sorted_values(operands) };
-
-fn sorted_values(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
-    let lists = operands.get(0)?;
-    let unsorted = Sorted::of(&lists.array)?;
-    let order = order_of(operands, &unsorted)?;
-    let mut places: Vec<usize> = (0..unsorted.values().len()).collect();
-    for row in 0..unsorted.lists.len() {
-        let (first, end) = unsorted.bounds(row);
-        interrupt::check()?;
-        places[first..end].sort_by(|one, other| order(*one, *other));
-    }
-    let values = unsorted.take(places.into_iter().map(Some).collect())?;
-    let DataType::List(item) = unsorted.lists.data_type() else { return Ok(lists.array.clone()) };
-    let (offsets, nulls) = (unsorted.lists.offsets().clone(), unsorted.lists.nulls().cloned());
-    Ok(Arc::new(ListArray::try_new(item.clone(), offsets, values, nulls)?))
-}
+    Kernel { name: "percentiles_cont", evaluate: |operands, t| percentiles_cont(operands, t, false) };
+pub(crate) static PERCENTILES_CONT_UNSORTED: Kernel =
+    Kernel { name: "percentiles_cont_unsorted", evaluate: |operands, t| percentiles_cont(operands, t, true) };
 
 /// The order of the values in all lists, by their places.
 fn order_of(operands: &Operands<'_>, lists: &Sorted<'_>) -> SqlResult<DynComparator> {
@@ -59,6 +44,36 @@ fn order_of(operands: &Operands<'_>, lists: &Sorted<'_>) -> SqlResult<DynCompara
         _ => lists.values().clone(),
     };
     Ok(make_comparator(&keys, &keys, SortOptions::default())?)
+}
+
+/// The places of a list's values from the least to the greatest. One list is sorted at a time: all of them would be there twice.
+struct Order {
+    compare: Option<DynComparator>,
+    /// Those of the list that begins at this place.
+    first: usize,
+    places: Vec<usize>,
+}
+
+impl Order {
+    /// Of lists that are sorted, or are not.
+    fn of(operands: &Operands<'_>, lists: &Sorted<'_>, is_unsorted: bool) -> SqlResult<Self> {
+        let compare = if is_unsorted { Some(order_of(operands, lists)?) } else { None };
+        Ok(Self { compare, first: 0, places: Vec::new() })
+    }
+
+    /// The way to a fraction of the values between two places.
+    fn way(&mut self, first: usize, end: usize, fraction: f64) -> Way {
+        let way = Way::of(first, end, fraction);
+        let Some(compare) = &self.compare else { return way };
+        if self.first != first || self.places.len() != end - first {
+            self.first = first;
+            self.places.clear();
+            self.places.extend(first..end);
+            self.places.sort_unstable_by(|one, other| compare(*one, *other));
+        }
+        let sorted = |place: usize| self.places.get(place - first).copied().unwrap_or(place);
+        Way { low: sorted(way.low), high: sorted(way.high), part: way.part }
+    }
 }
 
 fn mode(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
@@ -93,13 +108,15 @@ fn percentile_disc(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
     sorted.take(places)
 }
 
-fn percentile_cont(operands: &Operands<'_>, result: &DataType) -> SqlResult<ArrayRef> {
+fn percentile_cont(operands: &Operands<'_>, result: &DataType, is_unsorted: bool) -> SqlResult<ArrayRef> {
     let lists = operands.get(0)?;
     let sorted = Sorted::of(&lists.array)?;
+    let mut order = Order::of(operands, &sorted, is_unsorted)?;
     let mut ways = Vec::with_capacity(operands.rows());
     for row in 0..operands.rows() {
         let (first, end) = sorted.bounds(lists.place(row));
-        ways.push(fraction(operands, row)?.filter(|_| first < end).map(|fraction| Way::of(first, end, fraction)));
+        interrupt::check()?;
+        ways.push(fraction(operands, row)?.filter(|_| first < end).map(|fraction| order.way(first, end, fraction)));
     }
     between(sorted.values(), ways, result)
 }
@@ -155,10 +172,11 @@ fn percentiles_disc(operands: &Operands<'_>, result: &DataType) -> SqlResult<Arr
     asked.array(sorted.take(asked.items.clone())?, result)
 }
 
-fn percentiles_cont(operands: &Operands<'_>, result: &DataType) -> SqlResult<ArrayRef> {
+fn percentiles_cont(operands: &Operands<'_>, result: &DataType, is_unsorted: bool) -> SqlResult<ArrayRef> {
     let lists = operands.get(0)?;
     let sorted = Sorted::of(&lists.array)?;
-    let asked = Asked::of(operands, &sorted, Way::of)?;
+    let mut order = Order::of(operands, &sorted, is_unsorted)?;
+    let asked = Asked::of(operands, &sorted, |first, end, fraction| order.way(first, end, fraction))?;
     let item = match result {
         DataType::List(item) => item.data_type(),
         other => other,
@@ -175,7 +193,11 @@ struct Asked<T> {
 }
 
 impl<T> Asked<T> {
-    fn of(operands: &Operands<'_>, sorted: &Sorted<'_>, item: fn(usize, usize, f64) -> T) -> SqlResult<Self> {
+    fn of(
+        operands: &Operands<'_>,
+        sorted: &Sorted<'_>,
+        mut item: impl FnMut(usize, usize, f64) -> T,
+    ) -> SqlResult<Self> {
         let (lists, arrays) = (operands.get(0)?, operands.get(1)?);
         let fractions = Sorted::of(&arrays.array)?;
         let values = fractions.values().as_primitive::<Float64Type>();
@@ -187,6 +209,7 @@ impl<T> Asked<T> {
             let (from, to) = if is_valid { fractions.bounds(array) } else { (0, 0) };
             for at in from..to {
                 let fraction = if values.is_null(at) { None } else { Some(checked(values.value(at))?) };
+                interrupt::check()?;
                 asked.items.push(fraction.map(|fraction| item(first, end, fraction)));
             }
             asked.lengths.push(to - from);

@@ -7,7 +7,8 @@ use tablegate_types::sql_type::SqlType;
 
 use super::Pass;
 use crate::expr::kernels::{
-    Computation, Kernel, MODE, PERCENTILE_CONT, PERCENTILE_DISC, PERCENTILES_CONT, PERCENTILES_DISC, SORTED_VALUES,
+    Computation, Kernel, MODE, PERCENTILE_CONT, PERCENTILE_CONT_UNSORTED, PERCENTILE_DISC, PERCENTILES_CONT,
+    PERCENTILES_CONT_UNSORTED, PERCENTILES_DISC,
 };
 use crate::expr::operand::Operand;
 use crate::expr::pending::{Collected, SortedSet, array_of, sorted_set_type};
@@ -24,6 +25,7 @@ impl Pass<'_> {
         let kernel: &'static Kernel = match set {
             SortedSet::Mode => &MODE,
             SortedSet::PercentileDisc => &PERCENTILE_DISC,
+            SortedSet::PercentileCont(Collected::AsTheyCame) => &PERCENTILE_CONT_UNSORTED,
             SortedSet::PercentileCont(_) => &PERCENTILE_CONT,
         };
         if matches!(set, SortedSet::PercentileCont(_)) && result.sql_type == SqlType::Float8 {
@@ -35,9 +37,6 @@ impl Pass<'_> {
             let value_type = floats.clone();
             values = Operand { expr: values.converted_to(&floats, self.parameters())?, value_type };
         }
-        if set == SortedSet::PercentileCont(Collected::AsTheyCame) {
-            values.expr = Computation::call(&SORTED_VALUES, None, values.value_type.clone(), vec![values.expr]);
-        }
         let mut arguments = vec![values.expr];
         if let Some(fraction) = fraction {
             if let SqlType::Array(item) = fraction.sql_type() {
@@ -47,6 +46,7 @@ impl Pass<'_> {
                 let floats = ValueType::of(SqlType::Array(Box::new(SqlType::Float8)));
                 arguments.push(fraction.converted_to(&floats, self.parameters())?);
                 let kernel: &'static Kernel = match set {
+                    SortedSet::PercentileCont(Collected::AsTheyCame) => &PERCENTILES_CONT_UNSORTED,
                     SortedSet::PercentileCont(_) => &PERCENTILES_CONT,
                     SortedSet::PercentileDisc | SortedSet::Mode => &PERCENTILES_DISC,
                 };
