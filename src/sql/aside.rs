@@ -2,10 +2,14 @@
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::spare_stack;
+
 /// Does the work here, while another thread takes over the tasks that wait for this one. It costs a change of threads, so it is
 /// for what may take long: planning, computing constants, reading a long text.
 pub(crate) fn aside<T>(work: impl FnOnce() -> T) -> T {
-    if can_be_replaced() { tokio::task::block_in_place(work) } else { work() }
+    let done = if can_be_replaced() { tokio::task::block_in_place(work) } else { work() };
+    spare_stack::give_back();
+    done
 }
 
 /// Whether there are other threads for what waits for this one.

@@ -19,6 +19,7 @@ use self::document::{Document, Field, Part};
 use super::accounted::AccountedExec;
 use super::reads::Reads;
 use super::scan::EntityScanExec;
+use super::short_batches::ShortBatchesExec;
 use super::short_lists::ShortListsExec;
 use super::turns::TurnsExec;
 use crate::syntax::shown_labels;
@@ -189,6 +190,7 @@ fn node(plan: &Arc<dyn ExecutionPlan>, reads: Option<&Arc<Reads>>, options: &Exp
     if (plan.is::<CooperativeExec>()
         || plan.is::<TurnsExec>()
         || plan.is::<AccountedExec>()
+        || plan.is::<ShortBatchesExec>()
         || plan.is::<ShortListsExec>())
         && let [only] = plan.children().as_slice()
     {

@@ -48,7 +48,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("hyper", &["rest", "cli/metrics"]),
     ("hyper_util", &["rest", "cli/metrics"]),
     // The priority of threads; who may read new files.
-    ("libc", &["sql/workers", "cli/private"]),
+    ("libc", &["sql/spare_stack", "sql/workers", "cli/private"]),
     ("md5", &["types"]),
     // Files of columns are read where they lie, without copies.
     ("memmap2", &["backends/embedded"]),

@@ -8,6 +8,7 @@ use super::{is_inside, sources};
 const ROOMS: &[&str] = &[
     "limits",
     "stoppable",
+    "spare_stack",
     "aside",
     "coercion",
     "own_rows",
@@ -24,6 +25,7 @@ const ROOMS: &[&str] = &[
     "copies",
     "outcome",
     "accounted",
+    "short_batches",
     "short_lists",
     "turns",
     "workers",

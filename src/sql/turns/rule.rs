@@ -21,6 +21,7 @@ use tablegate_types::interrupt::Interrupt;
 use super::condition::Condition;
 use super::exec::TurnsExec;
 use crate::accounted::accounted;
+use crate::short_batches::with_short_batches;
 use crate::short_lists::with_short_lists;
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -41,7 +42,7 @@ pub(crate) fn in_turns(plan: &Plan, interrupt: &Interrupt) -> Result<Plan> {
     if passes_on(&plan) {
         return Ok(plan);
     }
-    let plan = with_short_lists(accounted(with_condition(plan, interrupt)?)?)?;
+    let plan = with_short_batches(with_short_lists(accounted(with_condition(plan, interrupt)?)?)?)?;
     Ok(Arc::new(TurnsExec::new(plan, interrupt.clone())))
 }
 

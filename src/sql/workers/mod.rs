@@ -23,6 +23,7 @@ use self::given::Given;
 use self::task::{Task, ended};
 use crate::limits::STATEMENT_STACK;
 use crate::outcome::RowStream;
+use crate::spare_stack;
 use crate::turns::Turns;
 
 /// Batches that are ready and not yet taken: enough that the next is computed while one is sent.
@@ -72,11 +73,16 @@ impl Workers {
             let planned = scope(watch, Box::pin(plan)).await;
             let rows = match planned {
                 Ok(rows) => rows,
-                Err(error) => return drop(tell.send(Err(error))),
+                Err(error) => {
+                    spare_stack::give_back();
+                    return drop(tell.send(Err(error)));
+                }
             };
+            spare_stack::give_back();
             if tell.send(Ok(())).is_ok() {
                 give_all(rows.map(|batch| batch.map_err(Into::into)), give).await;
             }
+            spare_stack::give_back();
         });
         let mut rows = Given::new(given, Task::new(task, interrupt.clone()), interrupt);
         match told.await {

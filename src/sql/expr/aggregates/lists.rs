@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray};
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
@@ -10,7 +10,7 @@ use datafusion::functions_aggregate::string_agg::StringAgg;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature,
+    Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature,
 };
 use tablegate_types::conversion::without_parameters;
 use tablegate_types::error::{ErrorKind, SqlError};
@@ -23,16 +23,28 @@ pub(in crate::expr) fn array_agg(item: &SqlType) -> Arc<AggregateUDF> {
     let list = SqlType::Array(Box::new(without_parameters(item)));
     // The layout of most lists tells what they are lists of.
     let is_obvious = SqlType::of_arrow(&list.arrow()) == list || matches!(item, SqlType::Numeric(_));
-    if is_obvious && !matches!(item, SqlType::Array(_)) {
+    let is_obvious = is_obvious && !matches!(item, SqlType::Array(_));
+    if is_obvious && !is_of_any_length(item) {
         return array_agg_udaf();
     }
-    Arc::new(AggregateUDF::new_from_impl(ArrayList { list, engine: array_agg_udaf().as_ref().clone() }))
+    Arc::new(AggregateUDF::new_from_impl(ArrayList { list, is_obvious, engine: array_agg_udaf().as_ref().clone() }))
 }
+
+/// Whether what is collected may be long.
+fn is_of_any_length(item: &SqlType) -> bool {
+    item.arrow().primitive_width().is_none()
+}
+
+/// How often values are there at the same time while they are put together, or copied to more room.
+const COPIES: usize = 2;
+/// The same of lists of many groups, which are then handed on by the groups.
+const COPIES_OF_GROUPS: usize = 4;
 
 /// The engine's function, with the type of its list said.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ArrayList {
     list: SqlType,
+    is_obvious: bool,
     engine: AggregateUDF,
 }
 
@@ -50,6 +62,9 @@ impl AggregateUDFImpl for ArrayList {
     }
 
     fn return_field(&self, arg_fields: &[FieldRef]) -> Result<FieldRef> {
+        if self.is_obvious {
+            return self.engine.return_field(arg_fields);
+        }
         let types: Vec<DataType> = arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let value_type = ValueType { sql_type: self.list.clone(), data_type: self.return_type(&types)? };
         Ok(Arc::new(value_type.field(self.name(), true)))
@@ -70,7 +85,9 @@ impl AggregateUDFImpl for ArrayList {
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
-        self.engine.create_groups_accumulator(args)
+        let engine = self.engine.create_groups_accumulator(args)?;
+        let SqlType::Array(item) = &self.list else { return Ok(engine) };
+        Ok(if is_of_any_length(item) { Box::new(LongLists { engine }) } else { engine })
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
@@ -83,7 +100,8 @@ impl AggregateUDFImpl for ArrayList {
 
     fn with_beneficial_ordering(self: Arc<Self>, beneficial: bool) -> Result<Option<Arc<dyn AggregateUDFImpl>>> {
         let engine = self.engine.clone().with_beneficial_ordering(beneficial)?;
-        Ok(engine.map(|engine| Arc::new(Self { list: self.list.clone(), engine }) as Arc<dyn AggregateUDFImpl>))
+        let with = |engine| Self { list: self.list.clone(), is_obvious: self.is_obvious, engine };
+        Ok(engine.map(|engine| Arc::new(with(engine)) as Arc<dyn AggregateUDFImpl>))
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
@@ -94,6 +112,43 @@ impl AggregateUDFImpl for ArrayList {
 impl ArrayList {
     fn is_of_arrays(&self) -> bool {
         matches!(&self.list, SqlType::Array(item) if matches!(**item, SqlType::Array(_)))
+    }
+}
+
+/// Lists of values that may be long: what is counted is what it takes to hand them on.
+struct LongLists {
+    engine: Box<dyn GroupsAccumulator>,
+}
+
+impl GroupsAccumulator for LongLists {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        opt_filter: Option<&BooleanArray>,
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.engine.update_batch(values, group_indices, opt_filter, total_num_groups)
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        self.engine.evaluate(emit_to)
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        self.engine.state(emit_to)
+    }
+
+    fn merge_batch(&mut self, values: &[ArrayRef], group_indices: &[usize], total_num_groups: usize) -> Result<()> {
+        self.engine.merge_batch(values, group_indices, total_num_groups)
+    }
+
+    fn convert_to_state(&self, values: &[ArrayRef], opt_filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
+        self.engine.convert_to_state(values, opt_filter)
+    }
+
+    fn size(&self) -> usize {
+        COPIES_OF_GROUPS * self.engine.size()
     }
 }
 
@@ -126,8 +181,9 @@ impl Accumulator for Rectangular {
         Ok(collected)
     }
 
+    /// In the end they are put together.
     fn size(&self) -> usize {
-        size_of_val(self) + self.engine.size()
+        size_of_val(self) + COPIES * self.engine.size()
     }
 }
 
@@ -180,7 +236,7 @@ impl AggregateUDFImpl for StringList {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        self.engine.accumulator(args)
+        Ok(Box::new(Text { engine: self.engine.accumulator(args)? }))
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
@@ -206,5 +262,33 @@ impl AggregateUDFImpl for StringList {
 
     fn reverse_expr(&self) -> ReversedUDAF {
         ReversedUDAF::NotSupported
+    }
+}
+
+/// Joins texts to one, which is copied when it has no more room.
+#[derive(Debug)]
+struct Text {
+    engine: Box<dyn Accumulator>,
+}
+
+impl Accumulator for Text {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.engine.update_batch(values)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.engine.merge_batch(states)
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.engine.state()
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        self.engine.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + COPIES * self.engine.size()
     }
 }
