@@ -1,6 +1,6 @@
 //! How a hostile statement reaches the server, and what becomes of it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::{SinkExt, TryStreamExt};
@@ -17,9 +17,9 @@ pub(super) enum Way {
     Say(&'static [&'static str]),
     /// One statement: a head, a part that is repeated, a tail.
     Long(&'static str, &'static str, usize, &'static str),
-    /// What comes before, and a statement so many times on one session.
+    /// What comes before, and a statement so many times on one session, as far as there is time.
     Each(&'static [&'static str], &'static str, usize),
-    /// A statement that is prepared so many times, and kept.
+    /// A statement that is prepared so many times, as far as there is time, and kept.
     Prepare(&'static str, usize),
     /// A text as the first parameter: a head, a part that is repeated, a tail.
     Parameter(&'static str, &'static str, &'static str, usize, &'static str),
@@ -35,6 +35,8 @@ pub(super) enum Way {
     Deaf(usize, &'static str),
 }
 
+/// For what says many statements there is this many times the time of one.
+const MANY: u32 = 3;
 /// Bytes that COPY sends at a time.
 const PIECE: usize = 1 << 20;
 
@@ -47,13 +49,13 @@ impl Way {
         };
         let set = format!("SET statement_timeout = {}", timeout.as_millis());
         let said = match client.batch_execute(&set).await {
-            Ok(()) => self.by(&client, port, number).await,
+            Ok(()) => self.by(&client, port, number, Instant::now() + MANY * timeout).await,
             Err(error) => Err(error),
         };
         said.map_or_else(|error| told(&error), |()| "00000".to_owned())
     }
 
-    async fn by(&self, client: &Client, port: u16, number: usize) -> Result<(), Error> {
+    async fn by(&self, client: &Client, port: u16, number: usize, until: Instant) -> Result<(), Error> {
         let number = number.to_string();
         let of = |text: &str, i: usize| text.replace("{n}", &number).replace("{i}", &i.to_string());
         match self {
@@ -68,14 +70,14 @@ impl Way {
                 for statement in *before {
                     send(client, &of(statement, 0)).await?;
                 }
-                for i in 0..*times {
+                for i in (0..*times).take_while(|_| Instant::now() < until) {
                     send(client, &of(statement, i)).await?;
                 }
                 Ok(())
             }
             Self::Prepare(statement, times) => {
                 let mut kept = Vec::with_capacity(*times);
-                for i in 0..*times {
+                for i in (0..*times).take_while(|_| Instant::now() < until) {
                     kept.push(client.prepare(&of(statement, i)).await?);
                 }
                 Ok(())
