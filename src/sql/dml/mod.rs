@@ -3,6 +3,7 @@
 //! DataFusion never plans a write. What it runs is the SELECT inside: the keys, versions and new values. Where the
 //! operations go is decided once, in [`Writes`]: into the open transaction or straight into EGTs.
 
+mod cast_cells;
 mod changed_keys;
 mod changed_rows;
 mod checks;

@@ -16,7 +16,7 @@ use super::Changed;
 use super::checks::is_required;
 use super::listed_columns::{ListedColumns, ROWS_PER_BATCH};
 use super::new_rows::NewRows;
-use super::rows::stored_as;
+use super::rows::{generated_key, stored_as};
 use super::target::TargetColumn;
 use super::values::{Cell, CellValues, ValuesList};
 use super::writes::Writes;
@@ -26,8 +26,7 @@ use crate::relation::Relation;
 /// A VALUES list that is such rows.
 pub(super) struct PlainRows {
     rows: Vec<Vec<PlainCell>>,
-    /// Where the values of the key columns stand in a row, in key order.
-    key: Vec<usize>,
+    key: PlainKey,
     properties: Vec<PlainProperty>,
     /// The types that values are given as, by their place in a row.
     types: Vec<SqlType>,
@@ -35,10 +34,19 @@ pub(super) struct PlainRows {
     style: Style,
 }
 
+enum PlainKey {
+    /// Where the values of the key columns stand in a row, in key order.
+    Given(Vec<usize>),
+    /// The partition in which each row gets a key of the gateway's making.
+    Generated(String),
+}
+
 enum PlainCell {
     Constant(ScalarValue),
     /// Parameter by index, from 0.
     Parameter(usize),
+    /// A parameter that is cast to a type.
+    Cast(usize, SqlType),
 }
 
 struct PlainProperty {
@@ -59,7 +67,7 @@ impl PlainRows {
         values: &ValuesList,
         rows: &NewRows,
     ) -> Option<Self> {
-        if !rows.is_plain() || relation.generated_partition.is_some() || values.rows().len() > ROWS_PER_BATCH {
+        if !rows.is_plain() || values.rows().len() > ROWS_PER_BATCH {
             return None;
         }
         let place_of = |index: usize| targets.iter().position(|target| *target == TargetColumn::Known(index));
@@ -67,7 +75,10 @@ impl PlainRows {
         if required.any(|(index, _)| place_of(index).is_none()) {
             return None;
         }
-        let key = relation.key_columns().into_iter().map(place_of).collect::<Option<Vec<_>>>()?;
+        let key = match &relation.generated_partition {
+            Some(partition) => PlainKey::Generated(partition.clone()),
+            None => PlainKey::Given(relation.key_columns().into_iter().map(place_of).collect::<Option<Vec<_>>>()?),
+        };
         let types: Vec<SqlType> = listed.types().cloned().collect();
         let property = |(place, target): (usize, &TargetColumn)| {
             let (name, sql_type) = stored_as(relation, target, || types[place].clone())?;
@@ -78,6 +89,7 @@ impl PlainRows {
         let meaning = CellValues::of_constants(planner.reading());
         let cell = |(cell, sql_type): (&Cell, &SqlType)| match cell {
             Cell::Parameter(index) => Some(PlainCell::Parameter(*index)),
+            Cell::Cast(index, to) => Some(PlainCell::Cast(*index, to.clone())),
             Cell::Default | Cell::Computed(_) => None,
             constant => meaning.value(constant, sql_type).ok().map(PlainCell::Constant),
         };
@@ -104,7 +116,10 @@ impl PlainRows {
     }
 
     fn entity(&self, relation: &Relation, values: &[Cow<'_, ScalarValue>]) -> Option<Entity> {
-        let key: EntityKey = relation.codec.key_of(|column| Some(&**values.get(*self.key.get(column)?)?))?;
+        let key: EntityKey = match &self.key {
+            PlainKey::Given(places) => relation.codec.key_of(|column| Some(&**values.get(*places.get(column)?)?))?,
+            PlainKey::Generated(partition) => generated_key(partition).ok()?,
+        };
         let mut properties = Properties::with_capacity(self.properties.len());
         for PlainProperty { place, name, sql_type, is_required } in &self.properties {
             match edm::value_to_edm(values.get(*place)?, sql_type).ok()? {
@@ -138,6 +153,7 @@ impl PlainCell {
         match self {
             PlainCell::Constant(value) => Some(Cow::Borrowed(value)),
             PlainCell::Parameter(index) => meaning.parameter(*index, sql_type).ok(),
+            PlainCell::Cast(index, to) => meaning.cast(*index, to, sql_type).ok(),
         }
     }
 }

@@ -112,7 +112,11 @@ fn key_arrays<'a>(relation: &Relation, column: &dyn Fn(usize) -> Option<&'a Arra
 
 /// RowKeys in the order of insertion: UUIDs of version 7 begin with the time.
 pub(crate) fn generated_keys(partition: &str, rows: usize) -> SqlResult<Vec<EntityKey>> {
-    (0..rows).map(|_| Ok(EntityKey::parse(partition, &Uuid::now_v7().simple().to_string())?)).collect()
+    (0..rows).map(|_| generated_key(partition)).collect()
+}
+
+pub(super) fn generated_key(partition: &str) -> SqlResult<EntityKey> {
+    Ok(EntityKey::parse(partition, &Uuid::now_v7().simple().to_string())?)
 }
 
 /// The property that keeps the values of a column, and the type they are stored as values of; `None` for what is not a

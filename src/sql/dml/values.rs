@@ -12,6 +12,7 @@ use tablegate_types::input::{parse_text, parse_text_as};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
 
+use super::cast_cells::{cast_cell, widened};
 use super::defaults::is_default;
 use super::target::{labelled, select};
 use super::untyped::is_untyped;
@@ -41,6 +42,10 @@ pub(super) enum Cell {
     Boolean(bool),
     /// Parameter by index, from 0.
     Parameter(usize),
+    /// A parameter, cast to a type that it has or is widened to.
+    Cast(usize, SqlType),
+    /// The content of a string literal that is cast to a type.
+    Typed(SqlType, String),
     Default,
     /// Any other expression: its place among the computed ones.
     Computed(usize),
@@ -50,8 +55,8 @@ impl Cell {
     /// Whether it is the same in every run of the statement.
     pub(super) fn is_constant(&self) -> bool {
         match self {
-            Cell::Null | Cell::Text(_) | Cell::Number(_) | Cell::Boolean(_) => true,
-            Cell::Parameter(_) | Cell::Default | Cell::Computed(_) => false,
+            Cell::Null | Cell::Text(_) | Cell::Number(_) | Cell::Boolean(_) | Cell::Typed(..) => true,
+            Cell::Parameter(_) | Cell::Cast(..) | Cell::Default | Cell::Computed(_) => false,
         }
     }
 }
@@ -107,13 +112,13 @@ impl ValuesList {
         let mut computed = Vec::new();
         let mut cells = Vec::with_capacity(rows.len());
         for (place, row) in rows.iter().enumerate() {
-            let cell = |expr: &Expr| {
-                constant(expr).unwrap_or_else(|| {
+            let mut cell = |expr: &Expr| {
+                constant(expr).or_else(|| cast_cell(expr, declared, planner.reading())).unwrap_or_else(|| {
                     computed.push((place, expr.clone()));
                     Cell::Computed(computed.len() - 1)
                 })
             };
-            cells.push(row.iter().map(cell).collect());
+            cells.push(row.iter().map(&mut cell).collect());
         }
         let in_turn = defaults_count && computed.iter().any(|(_, expr)| waits(expr));
         let mut plans: Vec<ComputedCells> = Vec::new();
@@ -150,6 +155,7 @@ impl ValuesList {
                 integer => integer,
             }),
             Cell::Boolean(_) => Some(SqlType::Bool),
+            Cell::Cast(_, sql_type) | Cell::Typed(sql_type, _) => Some(sql_type.clone()),
             Cell::Computed(index) => {
                 let plan = self.plans.iter().rfind(|plan| plan.first <= *index)?;
                 let nth = index - plan.first;
@@ -302,6 +308,10 @@ impl<'a> CellValues<'a> {
             },
             Cell::Boolean(value) => assigned(&ScalarValue::from(*value), &SqlType::Bool, sql_type, self.reading),
             Cell::Parameter(index) => self.parameter(*index, sql_type).map(Cow::into_owned),
+            Cell::Cast(index, to) => self.cast(*index, to, sql_type).map(Cow::into_owned),
+            Cell::Typed(from, text) => {
+                assigned(&parse_text_as(from, text, self.reading)?, from, sql_type, self.reading)
+            }
             Cell::Computed(index) => {
                 let computed = self.computed(*index)?;
                 let (from, untyped) = (&computed.sql_type, computed.untyped);
@@ -325,6 +335,20 @@ impl<'a> CellValues<'a> {
         assigned(value, from, sql_type, self.reading).map(Cow::Owned)
     }
 
+    /// The value of a parameter that is cast to a type, as its column's type.
+    ///
+    /// # Errors
+    /// As [`CellValues::value`].
+    pub(super) fn cast(&self, index: usize, to: &SqlType, sql_type: &SqlType) -> SqlResult<Cow<'a, ScalarValue>> {
+        let missing = || SqlError::new(ErrorKind::Internal, "a parameter is not a value of its type");
+        let value = self.parameters.get(index).unwrap_or(&ScalarValue::Null);
+        let value = widened(value, to).ok_or_else(missing)?;
+        if has_type(&value, to, sql_type) {
+            return Ok(value);
+        }
+        assigned(&value, to, sql_type, self.reading).map(Cow::Owned)
+    }
+
     fn computed(&self, index: usize) -> SqlResult<&Computed> {
         let found = self.computed.get(index).filter(|computed| computed.value.len() == 1);
         found.ok_or_else(|| SqlError::new(ErrorKind::Internal, "an expression of a VALUES list was not computed"))
@@ -343,7 +367,8 @@ fn number_type(text: &str) -> SqlType {
 }
 
 fn has_type(value: &ScalarValue, from: &SqlType, to: &SqlType) -> bool {
-    from == to && value.data_type() == to.arrow()
+    let is_text = |sql_type: &SqlType| matches!(sql_type, SqlType::Text | SqlType::Varchar(None));
+    (from == to || (is_text(from) && is_text(to))) && value.data_type() == to.arrow()
 }
 
 fn assigned(value: &ScalarValue, from: &SqlType, to: &SqlType, reading: Reading) -> SqlResult<ScalarValue> {
