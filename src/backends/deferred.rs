@@ -115,6 +115,13 @@ impl TableStore for DeferredStore {
         }
     }
 
+    async fn clear(&self, table: &TableName, unchanged_since: u64) -> Result<Option<u64>, StoreError> {
+        match self.store.get() {
+            Some(store) => store.clear(table, unchanged_since).await,
+            None => Err(StoreError::TableMissing(table.clone())),
+        }
+    }
+
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
         match self.store.get() {
             Some(store) => store.analyze(table).await,

@@ -5,6 +5,7 @@
 //! passes.
 
 mod backends;
+mod clearing;
 mod commits;
 mod concurrency;
 mod durability;
@@ -215,6 +216,10 @@ macro_rules! local_contract {
                     new_and_known_entities_are_written_together,
                     a_known_entity_does_not_grow_beyond_the_limits,
                 }
+                clearing {
+                    a_table_that_nobody_wrote_to_is_cleared,
+                    a_table_that_was_written_to_is_not_cleared,
+                }
                 windows {
                     readers_see_a_window_at_once,
                     timestamps_rise_within_a_window,
@@ -256,6 +261,11 @@ macro_rules! durable_contract {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn new_entities_are_there_after_reopening() {
                 crate::store_contract::new_entities::new_entities_are_there_after_reopening::<$backend>().await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn a_cleared_table_is_empty_after_reopening() {
+                crate::store_contract::clearing::a_cleared_table_is_empty_after_reopening::<$backend>().await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

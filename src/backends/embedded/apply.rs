@@ -206,6 +206,7 @@ impl<'a> Commit<'a> {
         let mut tables = Arc::clone(&self.live.tables);
         let mut sizes = Vec::new();
         for Draft { table, growth } in self.drafts.into_values() {
+            table.note_change(self.live.commit + 1);
             if let Some(size) = table.size.get().filter(|_| growth != Growth::default()) {
                 let size = growth.of(size);
                 put_size(table.number, size, self.engine, &mut self.writes);

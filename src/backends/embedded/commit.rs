@@ -56,6 +56,8 @@ pub(super) enum Job {
     Stage(TableName, Weak<()>, Reply<Option<u32>>),
     WriteStaged(u32, Box<EncodedEntities>, Reply<()>),
     PublishStaged(u32, Reply<bool>),
+    /// Removes all rows, if none was written behind this commit.
+    Clear(TableName, u64, Reply<Option<u64>>),
     CreateTable(TableName, Reply<()>),
     DropTable(TableName, Reply<()>),
     /// From now on, keep in mind what is written into the table.
@@ -76,7 +78,7 @@ impl Job {
             Job::Commit(batch, _) => deletes(batch),
             Job::Group(batches, _) | Job::Window(batches, _) => batches.iter().all(deletes),
             Job::WriteGroup(windows, _) => windows.iter().all(EncodedWindow::frees_room),
-            Job::DropTable(..) | Job::TrimDelta(..) => true,
+            Job::Clear(..) | Job::DropTable(..) | Job::TrimDelta(..) => true,
             Job::Insert(..)
             | Job::Stage(..)
             | Job::WriteStaged(..)
@@ -100,6 +102,7 @@ impl Job {
             Job::WriteGroup(windows, _) => windows.iter().map(|window| window.keys().len()).sum(),
             Job::Stage(..)
             | Job::PublishStaged(..)
+            | Job::Clear(..)
             | Job::CreateTable(..)
             | Job::DropTable(..)
             | Job::StartAnalyze(..)
@@ -123,6 +126,7 @@ impl Job {
             Job::WriteGroup(_, reply) => drop(reply.send(Err(error.into()))),
             Job::Stage(_, _, reply) => drop(reply.send(Err(error))),
             Job::PublishStaged(_, reply) => drop(reply.send(Err(error))),
+            Job::Clear(_, _, reply) => drop(reply.send(Err(error))),
             Job::WriteStaged(_, _, reply)
             | Job::CreateTable(_, reply)
             | Job::DropTable(_, reply)
@@ -283,6 +287,7 @@ impl Committer {
             Job::Stage(name, held, reply) => answer(reply, self.stage(&name, held)),
             Job::WriteStaged(number, new, reply) => answer(reply, self.write_staged(number, *new)),
             Job::PublishStaged(number, reply) => answer(reply, self.publish_staged(number)),
+            Job::Clear(name, unchanged_since, reply) => answer(reply, self.clear(&name, unchanged_since)),
             Job::CreateTable(name, reply) => answer(reply, self.create_table(name)),
             Job::DropTable(name, reply) => answer(reply, self.drop_table(&name)),
             Job::StartAnalyze(name, reply) => answer(reply, self.start_analyze(&name)),
@@ -332,6 +337,7 @@ impl Committer {
         }
         let mut live = self.live.next();
         let table = TableMeta::new(live.take_number()?, name.clone());
+        table.note_change(live.commit);
         let mut writes = self.engine.batch();
         table.put_new(live.next_number, &self.engine, &mut writes);
         live.put_head(&self.engine, &mut writes);

@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fjall::OwnedWriteBatch;
 use tablegate_store::model::{EdmDateTime, EdmType, Properties, PropertyName, TableName};
@@ -38,6 +39,8 @@ pub(super) struct TableMeta {
     /// That of the last row that was encoded.
     last_shape: Option<u32>,
     pub(super) size: Arc<Size>,
+    /// The last commit that may have written rows of it, shared by all its states.
+    changed: Arc<AtomicU64>,
     /// What of its rows is kept as columns too.
     pub(super) segments: Arc<TableSegments>,
 }
@@ -95,7 +98,18 @@ impl TableMeta {
     pub(super) fn new(number: u32, name: TableName) -> Self {
         let size = Arc::new(Size::new(Some(TableSize::default())));
         let (observed, shapes, segments) = (Arc::default(), Arc::default(), Arc::default());
-        Self { number, name, observed, ordinals: Vec::new(), shapes, last_shape: None, size, segments }
+        let (ordinals, changed) = (Vec::new(), Arc::default());
+        Self { number, name, observed, ordinals, shapes, last_shape: None, size, changed, segments }
+    }
+
+    /// The last commit that may have written rows of it.
+    pub(super) fn changed(&self) -> u64 {
+        self.changed.load(Ordering::Relaxed)
+    }
+
+    /// This commit writes rows of it.
+    pub(super) fn note_change(&self, commit: u64) {
+        self.changed.store(commit, Ordering::Relaxed);
     }
 
     /// # Errors
@@ -199,23 +213,23 @@ impl TableMeta {
         let mut value = self.number.to_be_bytes().to_vec();
         put_text(&mut value, self.name.as_str());
         batch.insert(&engine.meta, table_key(&self.name), value);
-        batch.insert(&engine.meta, b"n".as_slice(), next_number.to_be_bytes().as_slice());
+        put_next_number(next_number, engine, batch);
         put_size(self.number, TableSize::default(), engine, batch);
     }
 
     /// Another table of this one's name, without its rows.
     pub(super) fn renumbered(&self, number: u32) -> Self {
         let size = Arc::new(Size::new(Some(TableSize::default())));
-        Self { number, size, segments: Arc::default(), ..self.clone() }
+        Self { number, size, changed: Arc::default(), segments: Arc::default(), ..self.clone() }
     }
 
     /// Notes the number of a table that is not there yet: as that of a dropped one.
     pub(super) fn put_staged(&self, next_number: u32, engine: &Engine, batch: &mut OwnedWriteBatch) {
-        batch.insert(&engine.meta, b"n".as_slice(), next_number.to_be_bytes().as_slice());
+        put_next_number(next_number, engine, batch);
         batch.insert(&engine.meta, prefix(b'd', self.number), b"".as_slice());
     }
 
-    /// Another one of this name, which was staged, takes its place.
+    /// Another one of this name takes its place.
     pub(super) fn put_replaced(&self, by: &TableMeta, engine: &Engine, batch: &mut OwnedWriteBatch) {
         let mut value = by.number.to_be_bytes().to_vec();
         put_text(&mut value, by.name.as_str());
@@ -233,6 +247,10 @@ impl TableMeta {
     fn by_ordinal(&self) -> BTreeMap<u32, &ObservedProperty> {
         self.ordinals.iter().copied().zip(self.observed.properties()).collect()
     }
+}
+
+pub(super) fn put_next_number(next_number: u32, engine: &Engine, batch: &mut OwnedWriteBatch) {
+    batch.insert(&engine.meta, b"n".as_slice(), next_number.to_be_bytes().as_slice());
 }
 
 /// Removes everything about a dropped table; its rows are gone already.
@@ -322,6 +340,8 @@ impl Loading {
     fn finish(self) -> Live {
         let (commit, last) = self.head.unwrap_or((0, EdmDateTime::MIN));
         let Self { next_number, dropped, tables, .. } = self;
+        // Which of the commits before wrote to which table is not known.
+        tables.values().for_each(|table| table.note_change(commit));
         Live { tables: Arc::new(tables), next_number, commit, last, dropped, has_segments: false }
     }
 }

@@ -17,6 +17,7 @@ mod analyze;
 mod apply;
 mod bytes;
 mod change;
+mod clear;
 mod commit;
 mod encoded;
 mod encoded_keys;
@@ -308,6 +309,10 @@ impl TableStore for EmbeddedStore {
         let jobs = self.jobs.as_ref().ok_or(StoreError::ShuttingDown)?.downgrade();
         let rows = |number| Box::new(EmbeddedRows { jobs, number, _held: held }) as Box<dyn StagedRows>;
         Ok(number.map(rows))
+    }
+
+    async fn clear(&self, table: &TableName, unchanged_since: u64) -> Result<Option<u64>, StoreError> {
+        self.ask(|reply| Job::Clear(table.clone(), unchanged_since, reply)).await
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {

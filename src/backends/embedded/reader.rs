@@ -105,6 +105,10 @@ impl EmbeddedReader {
 
 #[async_trait]
 impl TableReader for EmbeddedReader {
+    fn commit(&self) -> Option<u64> {
+        Some(self.view.commit)
+    }
+
     async fn list_tables(&self) -> Result<Vec<TableName>, StoreError> {
         Ok(self.view.tables.values().map(|table| table.name.clone()).collect())
     }

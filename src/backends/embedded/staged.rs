@@ -14,7 +14,7 @@ use super::apply::{Checked, find};
 use super::commit::{Committer, Job};
 use super::encoded::EncodedEntities;
 use super::key_bytes;
-use super::meta::TableMeta;
+use super::meta::{Live, TableMeta, put_next_number};
 use super::segment::manifest;
 use super::size::{Growth, put_size};
 
@@ -75,20 +75,33 @@ impl Committer {
             self.live.dropped.push(number);
             return Ok(false);
         }
-        let size = growth.of(TableSize::default());
-        let mut live = self.live.next();
+        let live = self.live.next();
+        self.replace(&base, table, growth.of(TableSize::default()), live)?;
+        Ok(true)
+    }
+
+    /// Another table of its name, which holds so much, takes the place of one, whose rows are removed in time.
+    pub(super) fn replace(
+        &mut self,
+        base: &TableMeta,
+        table: TableMeta,
+        size: TableSize,
+        mut live: Live,
+    ) -> Result<(), StoreError> {
         let mut writes = self.engine.batch();
         base.put_replaced(&table, &self.engine, &mut writes);
-        manifest::put_dropped(&base, &self.engine, &mut writes);
-        put_size(number, size, &self.engine, &mut writes);
+        put_next_number(live.next_number, &self.engine, &mut writes);
+        manifest::put_dropped(base, &self.engine, &mut writes);
+        put_size(table.number, size, &self.engine, &mut writes);
         live.put_head(&self.engine, &mut writes);
         live.dropped.push(base.number);
+        table.note_change(live.commit);
         let sizes = vec![(Arc::clone(&table.size), size)];
         Arc::make_mut(&mut live.tables).insert(base.name.clone(), Arc::new(table));
         self.write(Checked { writes, live, sizes })?;
         // Readers that still use the segments keep their files until they are done.
         base.segments.list().iter().for_each(|segment| segment.condemn());
-        Ok(true)
+        Ok(())
     }
 
     /// What nobody cares for any more is removed like the rows of a dropped table.

@@ -34,9 +34,11 @@ impl PlannedBatch {
         Ok(Self { table, changes })
     }
 
-    pub(super) fn apply(self, tables: &mut Tables) -> Vec<Written> {
+    /// Writes it, as this commit.
+    pub(super) fn apply(self, tables: &mut Tables, commit: u64) -> Vec<Written> {
         let Some(table) = tables.get_mut(&self.table) else { return Vec::new() };
         let table = Arc::make_mut(table);
+        table.note_change(commit);
         let apply = |change| match change {
             Change::Put(stored) => {
                 let written = Written::Entity { etag: stored.etag.clone(), timestamp: stored.timestamp };

@@ -36,11 +36,13 @@ struct State {
     tables: Arc<Tables>,
     /// The last Timestamp given out.
     last: EdmDateTime,
+    /// How many commits there were.
+    commit: u64,
 }
 
 impl MemoryStore {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: Mutex::new(State { tables: Arc::default(), last: EdmDateTime::MIN }) }
+        Self { clock, state: Mutex::new(State { tables: Arc::default(), last: EdmDateTime::MIN, commit: 0 }) }
     }
 
     fn stamps(&self, state: &State) -> Stamps<'_> {
@@ -51,7 +53,8 @@ impl MemoryStore {
         let mut stamps = self.stamps(state);
         let planned = PlannedBatch::new(&state.tables, batch, &mut stamps)?;
         state.last = stamps.last;
-        Ok(planned.apply(Arc::make_mut(&mut state.tables)))
+        state.commit += 1;
+        Ok(planned.apply(Arc::make_mut(&mut state.tables), state.commit))
     }
 
     /// A panic elsewhere cannot have left the state half-changed: what is checked is checked before the first change.
@@ -77,7 +80,8 @@ impl TableStore for MemoryStore {
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {
-        Arc::new(MemoryReader::new(self.state().tables.clone()))
+        let state = self.state();
+        Arc::new(MemoryReader::new(state.tables.clone(), state.commit))
     }
 
     async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
@@ -85,7 +89,9 @@ impl TableStore for MemoryStore {
         if state.tables.contains_key(table) {
             return Err(StoreError::TableExists(table.clone()));
         }
-        Arc::make_mut(&mut state.tables).insert(table.clone(), Arc::default());
+        state.commit += 1;
+        let new = Table::made_by(state.commit);
+        Arc::make_mut(&mut state.tables).insert(table.clone(), Arc::new(new));
         Ok(())
     }
 
@@ -117,8 +123,24 @@ impl TableStore for MemoryStore {
             planned.push(batch.map_err(|error| error.in_group(index))?);
         }
         state.last = stamps.last;
-        let tables = Arc::make_mut(&mut state.tables);
-        Ok(planned.into_iter().map(|batch| batch.apply(tables)).collect())
+        state.commit += 1;
+        let State { tables, commit, .. } = &mut *state;
+        let tables = Arc::make_mut(tables);
+        Ok(planned.into_iter().map(|batch| batch.apply(tables, *commit)).collect())
+    }
+
+    async fn clear(&self, table: &TableName, unchanged_since: u64) -> Result<Option<u64>, StoreError> {
+        let mut state = self.state();
+        let State { tables, commit, .. } = &mut *state;
+        let tables = Arc::make_mut(tables);
+        let table = tables.get_mut(table).ok_or_else(|| StoreError::TableMissing(table.clone()))?;
+        if table.changed() > unchanged_since {
+            return Ok(None);
+        }
+        *commit += 1;
+        let rows = table.size().entities;
+        Arc::make_mut(table).clear(*commit);
+        Ok(Some(rows))
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {

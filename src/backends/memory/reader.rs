@@ -13,16 +13,21 @@ use super::{Tables, find};
 
 pub(super) struct MemoryReader {
     tables: Arc<Tables>,
+    commit: u64,
 }
 
 impl MemoryReader {
-    pub(super) fn new(tables: Arc<Tables>) -> Self {
-        Self { tables }
+    pub(super) fn new(tables: Arc<Tables>, commit: u64) -> Self {
+        Self { tables, commit }
     }
 }
 
 #[async_trait]
 impl TableReader for MemoryReader {
+    fn commit(&self) -> Option<u64> {
+        Some(self.commit)
+    }
+
     async fn list_tables(&self) -> Result<Vec<TableName>, StoreError> {
         Ok(self.tables.keys().cloned().collect())
     }

@@ -18,9 +18,30 @@ pub(super) struct Table {
     partitions: BTreeMap<PartitionKey, Arc<Partition>>,
     observed: Arc<ObservedSchema>,
     size: TableSize,
+    /// The last commit that wrote to it.
+    changed: u64,
 }
 
 impl Table {
+    /// An empty one that this commit made.
+    pub(super) fn made_by(commit: u64) -> Self {
+        Self { changed: commit, ..Self::default() }
+    }
+
+    /// The last commit that wrote to it.
+    pub(super) fn changed(&self) -> u64 {
+        self.changed
+    }
+
+    pub(super) fn note_change(&mut self, commit: u64) {
+        self.changed = commit;
+    }
+
+    /// This commit removes all entities.
+    pub(super) fn clear(&mut self, commit: u64) {
+        *self = Self { observed: Arc::clone(&self.observed), changed: commit, ..Self::default() };
+    }
+
     pub(super) fn get(&self, key: &EntityKey) -> Option<&Arc<StoredEntity>> {
         self.partitions.get(&key.partition)?.get(&key.row)
     }

@@ -17,7 +17,7 @@ use super::others::OtherTables;
 use super::recheck::Recheck;
 use super::returning::{Returning, all_columns};
 use super::rows::first_changes;
-use super::target::{find_changed, item, locked_target, select, target_of};
+use super::target::{find_changed, item, locked_target, one, select, target_of};
 use super::update::{IDENTITY_COLUMNS, OTHER_LABELS, TARGET_LABELS, etag_at};
 use super::writes::Writes;
 use crate::batches::keys_of_batch;
@@ -29,6 +29,8 @@ use crate::syntax::RowStrength;
 pub(crate) struct PreparedDelete {
     relation: Arc<Relation>,
     input: PlannedQuery,
+    /// Where all rows are deleted and none is shown: a row for each of them.
+    all: Option<PlannedQuery>,
     recheck: Recheck,
     /// Other tables may find a row several times.
     joins: bool,
@@ -60,6 +62,10 @@ impl PreparedDelete {
         items.extend(shown.items(OTHER_LABELS));
         let mut tables = vec![locked_target(&table.relation, &alias)];
         tables.extend_from_slice(using);
+        let all = match (using, &delete.selection, clause) {
+            ([], None, None) => Some(planner.plan(&select(vec![one()], tables.clone(), None), &declared).await?),
+            _ => None,
+        };
         let query = select(items, tables, delete.selection.clone());
         let input = planner.plan(&query, &declared).await?;
         input.learn(&mut declared);
@@ -69,7 +75,7 @@ impl PreparedDelete {
             true => Recheck::alone(&relation),
             false => Recheck::beside(&relation, &query, others.sources(), Vec::new(), false),
         };
-        Ok(Self { relation, input, recheck, joins: !using.is_empty(), returning, parameters: declared })
+        Ok(Self { relation, input, all, recheck, joins: !using.is_empty(), returning, parameters: declared })
     }
 
     pub(crate) fn parameters(&self) -> &[SqlType] {
@@ -94,6 +100,15 @@ impl PreparedDelete {
         parameters: &[ScalarValue],
         writes: &mut Writes<'_>,
     ) -> SqlResult<Changed> {
+        if let Some(all) = self.all.as_ref().filter(|_| writes.may_clear()) {
+            let (mut rows, mut batches) = (0, planner.run(all, parameters).await?);
+            while let Some(batch) = batches.next().await {
+                rows += batch?.num_rows();
+            }
+            if writes.clear(rows).await? {
+                return Ok(Changed { rows: rows as u64, returned: None });
+            }
+        }
         let kept = KeptRows::new(planner, "rows of RETURNING");
         let mut run = Run { rows: 0, kept, found: FoundRows::default() };
         let mut batches = planner.run(&self.input, parameters).await?;

@@ -265,6 +265,22 @@ impl<'a> Writes<'a> {
         }
     }
 
+    /// Whether all rows of the table may be deleted at once: see [`Writes::clear`].
+    pub(crate) fn may_clear(&self) -> bool {
+        matches!(&self.mode, WriteMode::Direct(writer) if writer.may_clear())
+    }
+
+    /// Deletes all rows that the statement sees of the table, which are so many; false where they have to be deleted one by
+    /// one. Then the table has changed since, somebody has locked a row of it, or they may be one entity group transaction.
+    ///
+    /// # Errors
+    /// What the store met.
+    pub(crate) async fn clear(&mut self, rows: usize) -> SqlResult<bool> {
+        let seen = self.reads.readers.at(self.relation.place())?.commit();
+        let (WriteMode::Direct(writer), Some(seen)) = (&mut self.mode, seen) else { return Ok(false) };
+        if rows <= EGT_MAX_OPERATIONS { Ok(false) } else { writer.clear(seen, rows).await }
+    }
+
     /// Adds an entity that was looked for and not found. The caller has checked its limits.
     ///
     /// # Errors

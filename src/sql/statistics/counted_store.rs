@@ -241,6 +241,15 @@ impl StoreLayer for CountedStore {
         committed
     }
 
+    async fn clear(&self, table: &TableName, unchanged_since: u64) -> Result<Option<u64>, StoreError> {
+        let cleared = self.store.clear(table, unchanged_since).await?;
+        if let Some(rows) = cleared {
+            let table = StoredTable::new(self.place, table.clone());
+            self.commits.add(&Tally { table, egts: 1, operations: [0, 0, rows, 0] });
+        }
+        Ok(cleared)
+    }
+
     async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
         let Some(rows) = self.store.stage(table).await? else { return Ok(None) };
         let (place, commits) = (self.place, self.commits.clone());

@@ -117,6 +117,11 @@ impl Claims {
         self.held.lock_rows(&relation.stored, keys, strength)
     }
 
+    /// As [`Claims::lock_rows`], all rows that the table has, or could have.
+    pub(crate) fn lock_all_rows(&mut self, relation: &Relation, strength: RowStrength) -> bool {
+        self.held.lock_all_rows(&relation.stored, strength)
+    }
+
     /// Locks rows of a table for a client that is of no session, and the table as a statement that writes does.
     ///
     /// # Errors

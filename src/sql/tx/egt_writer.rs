@@ -219,6 +219,28 @@ impl EgtWriter {
         Ok(true)
     }
 
+    /// Whether [`EgtWriter::clear`] is worth a try.
+    pub(crate) fn may_clear(&self) -> bool {
+        let is_first = !self.has_begun() && self.window.is_empty() && self.held_back.is_none();
+        is_first && self.takes_known() && self.binds_everybody() && self.footprint.is_none()
+    }
+
+    /// Removes all rows of the table at once, so many, if it is unchanged since this commit. False where they are to be
+    /// removed one by one: it has changed, or somebody has locked a row of it.
+    ///
+    /// # Errors
+    /// What the store met.
+    pub(crate) async fn clear(&mut self, unchanged_since: u64, rows: usize) -> SqlResult<bool> {
+        let Some(claims) = self.claims.as_ref().filter(|_| self.may_clear()) else { return Ok(false) };
+        let mut claims = claims.of_next_transaction();
+        if !claims.lock_all_rows(&self.relation, RowStrength::Update) {
+            return Ok(false);
+        }
+        let cleared = self.in_flight.clear(&self.relation.stored, unchanged_since, rows).await;
+        drop(claims);
+        cleared.map_err(|failure| self.told(failure))
+    }
+
     /// Holds it back, or lets the store have it.
     async fn hand_over(&mut self, window: Handed) -> SqlResult<()> {
         if let Some(held_back) = &mut self.held_back {

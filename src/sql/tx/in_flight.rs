@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use smallvec::SmallVec;
-use tablegate_store::model::{EntityKey, PartitionKey};
+use tablegate_store::model::{EntityKey, PartitionKey, TableName};
 use tablegate_store::table::{
     Batch, BatchError, CommitError, EntityWindow, GroupError, Operation, Parallelism, Rejection, StagedRows,
     StoreError, TableStore, Written,
@@ -235,6 +235,21 @@ impl InFlight {
                 Ok(true)
             }
             Ok(false) => Ok(false),
+            Err(error) => Err(Failure::of(error.into(), &[])),
+        }
+    }
+
+    /// Removes all rows of a table, so many, if it is unchanged since this commit. False where they are to be removed one by one.
+    ///
+    /// # Errors
+    /// What failed.
+    pub(super) async fn clear(&self, table: &TableName, unchanged_since: u64, rows: usize) -> Result<bool, Failure> {
+        match self.store.clear(table, unchanged_since).await {
+            Ok(Some(_)) => {
+                self.shared.tally.add_group(1, rows);
+                Ok(true)
+            }
+            Ok(None) => Ok(false),
             Err(error) => Err(Failure::of(error.into(), &[])),
         }
     }

@@ -63,6 +63,10 @@ pub trait StoreLayer: Send + Sync + 'static {
         self.below().stage(table).await
     }
 
+    async fn clear(&self, table: &TableName, unchanged_since: u64) -> Result<Option<u64>, StoreError> {
+        self.below().clear(table, unchanged_since).await
+    }
+
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
         self.below().analyze(table).await
     }
@@ -128,6 +132,10 @@ impl<L: StoreLayer> TableStore for L {
 
     async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
         StoreLayer::stage(self, table).await
+    }
+
+    async fn clear(&self, table: &TableName, unchanged_since: u64) -> Result<Option<u64>, StoreError> {
+        StoreLayer::clear(self, table, unchanged_since).await
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {

@@ -56,4 +56,8 @@ impl StoreLayer for ReadOnlyStore {
     async fn stage(&self, _: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
         Err(StoreError::ReadOnly)
     }
+
+    async fn clear(&self, _: &TableName, _: u64) -> Result<Option<u64>, StoreError> {
+        Err(StoreError::ReadOnly)
+    }
 }

@@ -103,6 +103,11 @@ pub enum AtOnce {
 /// moment; it holds all commits acknowledged before it was made. Cheap to make: one per statement.
 #[async_trait]
 pub trait TableReader: Send + Sync + 'static {
+    /// The number of the last commit that it sees, where the store numbers them: for [`TableStore::clear`].
+    fn commit(&self) -> Option<u64> {
+        None
+    }
+
     /// All tables, ordered by name ignoring case, spelled as they were created.
     async fn list_tables(&self) -> Result<Vec<TableName>, StoreError>;
 
@@ -284,6 +289,17 @@ pub trait TableStore: Send + Sync + 'static {
     /// [`StoreError::TableMissing`], where the store does it; what the disk says.
     async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
         let _ = table;
+        Ok(None)
+    }
+
+    /// Removes all entities of a table at once and durably, if nothing was written into it behind this commit, which is the
+    /// last one that a reader sees: then they are those that this reader shows. How many they were, as far as they are
+    /// counted; `None`, and nothing was removed, otherwise, and where the store has no short way to do it.
+    ///
+    /// # Errors
+    /// As [`TableStore::commit`]; [`StoreError::TableMissing`], where the store does it.
+    async fn clear(&self, table: &TableName, unchanged_since: u64) -> Result<Option<u64>, StoreError> {
+        let _ = (table, unchanged_since);
         Ok(None)
     }
 

@@ -94,6 +94,15 @@ impl HeldLocks {
         are_locked
     }
 
+    /// As [`HeldLocks::lock_rows`], all rows that the table has, or could have.
+    pub(crate) fn lock_all_rows(&mut self, table: &StoredTable, strength: RowStrength) -> bool {
+        let are_locked = self.locks.lock_all(self.owner, table, strength);
+        if are_locked {
+            self.held.push(Held { locked: Locked::Rows, before: Modes::NONE, _strong: None });
+        }
+        are_locked
+    }
+
     /// Locks the table with this OID.
     ///
     /// # Errors

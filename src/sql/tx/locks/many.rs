@@ -35,7 +35,11 @@ struct Note {
 }
 
 /// Rows by the hashes of their keys; one that is not among them may seem to be, once in a very long time.
-pub(super) struct HashedRows(HashTable<u64>);
+pub(super) struct HashedRows {
+    hashes: HashTable<u64>,
+    /// All rows that there can be, but for those with these hashes.
+    are_excepted: bool,
+}
 
 impl HashedRows {
     pub(super) fn new(hashes: impl ExactSizeIterator<Item = u64>) -> Self {
@@ -43,20 +47,35 @@ impl HashedRows {
         for hash in hashes {
             rows.insert_unique(hash, hash, |known| *known);
         }
-        Self(rows)
+        Self { hashes: rows, are_excepted: false }
+    }
+
+    /// All rows that a table has, or could have.
+    pub(super) fn all() -> Self {
+        Self { hashes: HashTable::new(), are_excepted: true }
     }
 
     pub(super) fn holds(&self, hash: u64) -> bool {
-        self.0.find(hash, |known| *known == hash).is_some()
+        self.hashes.find(hash, |known| *known == hash).is_some() != self.are_excepted
     }
 
-    fn remove(&mut self, hash: u64) -> bool {
-        self.0.find_entry(hash, |known| *known == hash).map(|entry| entry.remove()).is_ok()
+    fn remove(&mut self, hash: u64) {
+        if self.are_excepted {
+            self.hashes.insert_unique(hash, hash, |known| *known);
+        } else if let Ok(entry) = self.hashes.find_entry(hash, |known| *known == hash) {
+            entry.remove();
+        }
     }
 
     fn meets(&self, other: &Self) -> bool {
-        let (few, many) = if self.0.len() <= other.0.len() { (self, other) } else { (other, self) };
-        few.0.iter().any(|hash| many.holds(*hash))
+        let (few, many) = match (self.are_excepted, other.are_excepted) {
+            (true, true) => return true,
+            (true, false) => (other, self),
+            (false, true) => (self, other),
+            (false, false) if self.hashes.len() <= other.hashes.len() => (self, other),
+            (false, false) => (other, self),
+        };
+        few.hashes.iter().any(|hash| many.holds(*hash))
     }
 }
 
@@ -103,5 +122,24 @@ impl ManyRows {
 
     fn notes(&self) -> MutexGuard<'_, Vec<Note>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_rows_are_those_that_were_not_taken_out() {
+        let mut all = HashedRows::all();
+        let some = |hashes: &[u64]| HashedRows::new(hashes.to_vec().into_iter());
+        assert!(all.holds(7) && all.meets(&some(&[7])) && some(&[7]).meets(&all) && all.meets(&HashedRows::all()));
+        assert!(!all.meets(&some(&[])));
+        all.remove(7);
+        assert!(!all.holds(7) && all.holds(8));
+        assert!(!all.meets(&some(&[7])) && all.meets(&some(&[7, 8])));
+        let mut plain = some(&[1, 2]);
+        plain.remove(1);
+        assert!(!plain.holds(1) && plain.holds(2) && !plain.meets(&some(&[1, 3])) && plain.meets(&some(&[1, 2, 3])));
     }
 }

@@ -198,7 +198,16 @@ impl Locks {
         strength: RowStrength,
         keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
     ) -> bool {
-        if !self.many.note(owner, table, strength, HashedRows::new(keys.map(|pair| self.key_hash.of_pair(pair)))) {
+        self.lock_noted(owner, table, strength, HashedRows::new(keys.map(|pair| self.key_hash.of_pair(pair))))
+    }
+
+    /// As [`Locks::lock_many`], all rows that the table has, or could have.
+    pub(super) fn lock_all(&self, owner: Owner, table: &StoredTable, strength: RowStrength) -> bool {
+        self.lock_noted(owner, table, strength, HashedRows::all())
+    }
+
+    fn lock_noted(&self, owner: Owner, table: &StoredTable, strength: RowStrength, rows: HashedRows) -> bool {
+        if !self.many.note(owner, table, strength, rows) {
             return false;
         }
         let is_one = |target: &Target| match target {
