@@ -283,6 +283,19 @@ mod tests {
     }
 
     #[test]
+    fn room_for_many_locks_is_given_back_with_them() {
+        let all = Arc::new(Locks::default());
+        let locks = AdvisoryLocks::new(all.clone(), 1);
+        for number in 0..200_000 {
+            assert!(locks.try_lock(AdvisoryKey::One(number), Level::Transaction, Sharing::Exclusive).unwrap());
+        }
+        assert!(all.room() >= 200_000);
+        locks.end_transaction();
+        assert!(all.room() < 50_000, "{}", all.room());
+        assert!(all.is_unused());
+    }
+
+    #[test]
     fn a_lock_is_given_back_as_often_as_it_was_taken() {
         let all = Arc::new(Locks::default());
         let (one, other) = (AdvisoryLocks::new(all.clone(), 1), AdvisoryLocks::new(all.clone(), 2));

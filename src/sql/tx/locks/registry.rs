@@ -83,6 +83,11 @@ pub(crate) struct Locks {
     pub(super) counts: WaitCounts,
 }
 
+/// Locks that a shard has room for in any case.
+const ROOM_KEPT: usize = 64;
+/// It has room for this many times what is in it before it is made smaller.
+const SPARSE: usize = 8;
+
 /// What is locked.
 type Shard = HashTable<(Target, Lock)>;
 
@@ -281,6 +286,20 @@ impl Locks {
         lock.restore(owner, before);
         if lock.is_unused() {
             entry.remove();
+            self.give_room_back(&mut shard);
+        }
+    }
+
+    /// How many locks there is room for.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.shards.iter().map(|shard| guard(shard).capacity()).sum()
+    }
+
+    /// Room for many locks is given back when few are left.
+    fn give_room_back(&self, shard: &mut Shard) {
+        if shard.capacity() > ROOM_KEPT && shard.len() < shard.capacity() / SPARSE {
+            shard.shrink_to(2 * shard.len(), |(target, _)| self.hash(target));
         }
     }
 
@@ -302,6 +321,7 @@ impl Locks {
         }
         if lock.is_unused() {
             entry.remove();
+            self.give_room_back(&mut shard);
         }
     }
 
