@@ -17,3 +17,4 @@ mod targets;
 
 pub(super) use hoisted::LockingSubQueries;
 pub(super) use query::LockingQuery;
+pub(super) use rows::LockedRows;

@@ -11,9 +11,12 @@ use arrow::compute::interleave_record_batch;
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::ScalarValue;
+use datafusion::common::utils::memory::get_record_batch_memory_size;
+use datafusion::execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
 use tablegate_store::model::{ETag, EntityKey, StoredEntity};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tokio::task::yield_now;
 
 use super::again::ChangedRow;
 use super::query::{Form, LockedTable, LockingQuery};
@@ -24,6 +27,9 @@ use crate::reads::Reads;
 use crate::relation::Relation;
 use crate::syntax::dialect::row_locks::Busy;
 use crate::tx::{Claims, Found, changed_since_snapshot};
+
+/// So many rows are locked until others have their turn.
+const ROWS_AT_ONCE: usize = 64;
 
 /// What became of one result row.
 enum Row {
@@ -67,24 +73,45 @@ struct Run<'r> {
     bounds: Bounds,
 }
 
+/// Rows that are all locked.
+pub(crate) struct LockedRows {
+    pub rows: Vec<RecordBatch>,
+    /// What they take.
+    pub memory: MemoryReservation,
+}
+
+impl LockedRows {
+    fn none(planner: &Planner<'_>) -> Self {
+        Self { rows: Vec::new(), memory: planner.engine.memory("rows that are locked") }
+    }
+
+    fn push(&mut self, rows: RecordBatch) -> SqlResult<()> {
+        self.memory.try_grow(get_record_batch_memory_size(&rows))?;
+        self.rows.push(rows);
+        Ok(())
+    }
+}
+
 impl LockingQuery {
     /// Runs it on the planner's snapshot; gives the rows, all locked.
     ///
     /// # Errors
-    /// 55P03 and 40P01 when a row cannot be locked; 40001 for a row that changed since the snapshot of a transaction.
+    /// 55P03 and 40P01 when a row cannot be locked; 40001 for a row that changed since the snapshot of a transaction; 53200 for
+    /// more rows than queries may hold.
     pub(crate) async fn lock(
         &self,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],
         claims: &mut Claims,
-    ) -> SqlResult<Vec<RecordBatch>> {
+    ) -> SqlResult<LockedRows> {
         let planner = &planner.skipping(self.skipped());
         if let Some(rows) = self.run(planner, parameters, &self.form, self.ends_at_changes(), claims).await? {
             return Ok(rows);
         }
         let counted = self.counted(planner).await?;
         let form = counted.as_ref().unwrap_or(&self.form);
-        Ok(self.run(planner, parameters, form, false, claims).await?.unwrap_or_default())
+        let rows = self.run(planner, parameters, form, false, claims).await?;
+        Ok(rows.unwrap_or_else(|| LockedRows::none(planner)))
     }
 
     /// `None` when it has met a change at which it ends.
@@ -95,16 +122,16 @@ impl LockingQuery {
         form: &Form,
         ends_at_changes: bool,
         claims: &mut Claims,
-    ) -> SqlResult<Option<Vec<RecordBatch>>> {
+    ) -> SqlResult<Option<LockedRows>> {
         let bounds = bounds(planner, parameters, form).await?;
         let mut run = Run { query: self, planner, parameters, form, ends_at_changes, bounds };
         let mut batches = planner.run(&form.input, parameters).await?;
-        let mut locked = Vec::new();
+        let mut locked = LockedRows::none(planner);
         while !run.bounds.is_met()
             && let Some(batch) = batches.next().await
         {
             match run.lock_batch(batch?, claims).await? {
-                Some(rows) => locked.push(rows),
+                Some(rows) => locked.push(rows)?,
                 None => return Ok(None),
             }
         }
@@ -122,6 +149,10 @@ impl Run<'_> {
         for row in 0..picked.sources[0].num_rows() {
             if self.bounds.is_met() {
                 break;
+            }
+            if row % ROWS_AT_ONCE == 0 {
+                // Where nobody else wants the rows, nothing here waits for anything.
+                yield_now().await;
             }
             match lock_row(targets, row, &found, &self.planner.reads, claims).await? {
                 Row::Locked if self.bounds.takes() => picked.places.push(Place::Of(0, row)),

@@ -11,7 +11,7 @@ use tablegate_types::sql_type::SqlType;
 use super::prepare::{Plan, Prepared, plan};
 use super::run::plan_changed;
 use super::{Position, Session};
-use crate::locking::{LockingQuery, LockingSubQueries};
+use crate::locking::{LockedRows, LockingQuery, LockingSubQueries};
 use crate::outcome::{Outcome, Rows, RowsTag};
 use crate::plan::{Planner, Tables};
 use crate::reads::Reads;
@@ -128,8 +128,11 @@ impl Session {
             Some(fresh)
         };
         let query = fresh.as_ref().unwrap_or(described);
-        let rows = query.lock(&planner, parameters, self.transaction.claims_mut()).await?;
-        let stream = Box::pin(stream::iter(rows.into_iter().map(Ok)));
+        let LockedRows { rows, memory } = query.lock(&planner, parameters, self.transaction.claims_mut()).await?;
+        let stream = Box::pin(stream::iter(rows.into_iter().map(move |rows| {
+            let _held = &memory;
+            Ok(rows)
+        })));
         Ok(Outcome::Rows(Rows { columns: described.columns.clone(), stream, tag: RowsTag::Select }))
     }
 
@@ -161,14 +164,16 @@ impl Session {
         let engine = self.engine.clone();
         let planner = self.planner_of(&engine, reads.clone());
         let claims = own.unwrap_or_else(|| self.transaction.claims_mut());
-        let mut rows = Vec::new();
+        let (mut rows, mut memory) = (Vec::new(), Vec::new());
         for query in statement.sub_queries.queries() {
             for relation in query.relations() {
                 if !planner.is_unchanged(relation).await? {
                     return Err(plan_changed());
                 }
             }
-            rows.push(query.lock(&planner, parameters, claims).await?);
+            let locked = query.lock(&planner, parameters, claims).await?;
+            rows.push(locked.rows);
+            memory.push(locked.memory);
         }
         let command = statement.sub_queries.with_values(&statement.command, &rows)?;
         Ok(Given { tables: statement.sub_queries.tables(rows)?, command })
