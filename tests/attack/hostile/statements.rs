@@ -38,6 +38,7 @@ const fn beyond(name: &'static str, mib: u64, why: &'static str, way: Way) -> Ho
 const DEEP: &str = "Each thread that plans it goes down some 30 MiB of its stack, in a build that is not optimized.";
 const HANDED_ON: &str =
     "Lists are made anew where they are handed on; what was before is freed, and is the allocator's for a moment.";
+const LOCKS: &str = "A lock takes some 200 bytes that are no query's; a session has at most 1,000,000.";
 const WRITTEN: &str = "Rows that are written are made a batch at a time: of each client some 8,000 entities of a kilobyte, with their texts.";
 
 use Way::{Deaf, Each, Halves, Line, Lines, Long, Parameter, Parameters, Prepare, Say};
@@ -178,7 +179,7 @@ pub(super) const HOSTILE: &[Hostile] = &[
     may("20,000 savepoints", Each(&["BEGIN"], "SAVEPOINT s{i}", 20_000)),
     may("20,000 channels", Each(&[], "LISTEN c{i}", 20_000)),
     may("500 temporary tables", Each(&[], "CREATE TEMP TABLE t{i} (id int PRIMARY KEY, t text)", 500)),
-    may("advisory locks", Say(&["SELECT count(pg_advisory_lock(a)) FROM generate_series(1, 5000000) a"])),
+    beyond("advisory locks", 600, LOCKS, Say(&["SELECT count(pg_advisory_lock(a)) FROM generate_series(1, 5000000) a"])),
     may("notifications of 10 GB", Say(&["LISTEN c", "BEGIN", "SELECT count(pg_notify('c', repeat('x', 7000) || a)) FROM generate_series(1, 1000000) a", "ROLLBACK"])),
     // Values and lines that come.
     may("a parameter of 60 MB", Parameter("SELECT length($1::text)", "", "x", 60 * MILLION, "")),
