@@ -11,6 +11,7 @@ use tablegate_store::table::SnapshotScope;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
+use tokio::task::yield_now;
 
 use super::Changed;
 use super::conflict::{OnConflict, check_target};
@@ -263,6 +264,8 @@ impl PreparedInsert {
             let (targets, own_types) = (&self.targets, &self.own_types);
             let batch = given_rows(&self.relation, targets, columns, own_types, &batch?, planner.reading())?;
             self.write(planner, parameters, &batch, writes, run).await?;
+            // In a block nothing here waits, and the rows come as fast as they are taken: others have their turn.
+            yield_now().await;
         }
         Ok(())
     }
