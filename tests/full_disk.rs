@@ -48,6 +48,10 @@ pub(crate) async fn a_disk_that_fills_up_within_a_load_keeps_what_it_says() {
     on_a_small_disk("full_disk::full_within_a_load");
 }
 
+pub(crate) async fn a_disk_that_fills_up_within_changes_keeps_what_it_says() {
+    on_a_small_disk("full_disk::full_within_changes");
+}
+
 /// A file that takes room.
 struct Ballast(PathBuf);
 
@@ -175,6 +179,36 @@ pub(crate) fn full_within_a_load() {
         assert!((told..=told + 2 * 8_192).contains(&rows), "{told} rows were acknowledged, {rows} are there");
         client.batch_execute("INSERT INTO t SELECT 'q' || n, n, 'x' FROM generate_series(1, 5000) n").await.unwrap();
         assert_eq!(count(&client).await, rows + 5_001);
+    });
+}
+
+/// An UPDATE of many windows: the disk is full somewhere among them, maybe within one.
+pub(crate) fn full_within_changes() {
+    const ROWS: i64 = 16_000;
+    child::run(async {
+        let disk = disk();
+        let client = server(&disk, 0).await;
+        let load = format!("INSERT INTO t SELECT 'p' || n, n, repeat('x', 500) FROM generate_series(1, {ROWS}) n");
+        client.batch_execute(&load).await.unwrap();
+        let ballast = Ballast::new(&disk, 12 * MIB);
+        let error = client.batch_execute("UPDATE t SET v = repeat('y', 3000)").await.unwrap_err();
+        let error = error.as_db_error().expect("an answer of the server").clone();
+        assert!([OUTCOME_UNKNOWN, DISK_FULL].contains(&error.code().code()), "{error:?}");
+        let told = error.detail().and_then(committed_rows).unwrap_or_default();
+        ballast.remove();
+        while let Err(refused) = insert(&client, 1_000_002).await {
+            assert_eq!(refused, DISK_FULL);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let changed = "SELECT count(*) FILTER (WHERE v LIKE 'y%' AND length(v) = 3000), \
+                       count(*) FILTER (WHERE length(v) = 500) FROM t WHERE p <> 'p'";
+        let counts = client.query_one(changed, &[]).await.unwrap();
+        let (new, old): (i64, i64) = (counts.get(0), counts.get(1));
+        assert_eq!(new + old, ROWS, "each row is what it was or what it was to be");
+        // What was not answered may be there: at most what was under way.
+        assert!((told..=told + 2 * 8_192).contains(&new), "{told} rows were acknowledged, {new} are changed");
+        assert_eq!(client.execute("DELETE FROM t WHERE p <> 'p'", &[]).await.unwrap(), u64::try_from(ROWS).unwrap());
+        assert_eq!(count(&client).await, 1);
     });
 }
 

@@ -32,7 +32,9 @@ macro_rules! tests {
 /// What this program does where another one starts it for that.
 const ROLES: &[(&str, fn())] = roles! {
     crash::alterations::alterations,
+    crash::changes::changes,
     crash::loads::copies,
+    crash::loads::fills,
     crash::loads::loads,
     crash::requests::requesters,
     crash::sequences::counters,
@@ -40,6 +42,7 @@ const ROLES: &[(&str, fn())] = roles! {
     crash_observe::writers,
     full_disk::refused_before_writing,
     full_disk::full_within_a_load,
+    full_disk::full_within_changes,
     full_disk::repaired_in_place,
 };
 
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
     let tests = tests! {
         crash::acknowledged_batches_survive_a_kill_whole,
         crash::alterations::a_kill_leaves_the_old_table_or_the_new_one,
+        crash::changes::a_kill_leaves_changed_rows_whole,
         crash::loaders::a_kill_leaves_all_of_a_copy_in_a_block_or_nothing,
         crash::loaders::a_kill_leaves_all_of_a_frame_of_pandas_or_nothing,
         crash::loaders::a_kill_leaves_all_of_a_restored_dump_or_nothing,
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         crash::loaders::a_kill_leaves_all_of_a_table_that_a_block_copies_into_or_nothing,
         crash::loaders::a_kill_leaves_whole_transactions_of_a_long_copy,
         crash::loaders::a_kill_leaves_whole_transactions_of_an_insert_of_a_query,
+        crash::loads::a_kill_leaves_all_of_a_copy_into_an_empty_table_or_nothing,
         crash::loads::a_kill_leaves_all_of_a_copy_or_nothing,
         crash::loads::a_kill_leaves_all_of_a_loaded_table_or_nothing,
         crash::power_loss::a_store_that_does_not_sync_is_found_out,
@@ -70,6 +75,7 @@ fn main() -> ExitCode {
         crash_observe::transactions_and_their_violations_survive_together,
         full_disk::a_failed_write_is_repaired_in_place,
         full_disk::a_disk_that_fills_up_within_a_load_keeps_what_it_says,
+        full_disk::a_disk_that_fills_up_within_changes_keeps_what_it_says,
         full_disk::a_full_disk_is_refused_before_writing,
     };
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()

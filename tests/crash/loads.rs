@@ -86,15 +86,15 @@ pub(crate) fn copies() {
         let mut session = session(&engine);
         let first = values(&mut session, "SELECT coalesce(max(copy), 0) FROM copied").await[0] + 1;
         for number in first.. {
-            copy(&mut session, number).await;
+            copy(&mut session, "copied", number).await;
             say("copy", &[number]);
         }
     });
 }
 
 /// Every row is a partition of its own.
-async fn copy(session: &mut Session, number: i64) {
-    let statement = session.parse("COPY copied FROM STDIN").unwrap().pop().unwrap();
+async fn copy(session: &mut Session, table: &str, number: i64) {
+    let statement = session.parse(&format!("COPY {table} FROM STDIN")).unwrap().pop().unwrap();
     let prepared = session.prepare(statement, &[]).await.unwrap();
     session.execute(&prepared, Vec::new(), Position::Last).await.unwrap();
     for first in (0..COPIED).step_by(500) {
@@ -124,6 +124,52 @@ pub(crate) async fn a_kill_leaves_all_of_a_copy_or_nothing() {
         engine.flush().await;
     }
     assert!(acknowledged > 5, "only {acknowledged} copies were made");
+}
+
+/// The process that is killed while it copies into tables that are empty: rows are written ahead.
+pub(crate) fn fills() {
+    let folder = std::env::var(FOLDER).expect("it is told");
+    child::run(async {
+        let engine = engine(Path::new(&folder)).await;
+        let mut session = session(&engine);
+        let first = values(&mut session, FILLED).await.len() as i64 + 1;
+        for number in first.. {
+            values(&mut session, &format!("CREATE TABLE fill_{number} (id bigint PRIMARY KEY, copy bigint)")).await;
+            copy(&mut session, &format!("fill_{number}"), number).await;
+            say("fill", &[number]);
+        }
+    });
+}
+
+const FILLED: &str = "SELECT substr(relname, 6)::bigint FROM pg_class WHERE relname ~ '^fill_[0-9]+$' ORDER BY 1";
+
+pub(crate) async fn a_kill_leaves_all_of_a_copy_into_an_empty_table_or_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(engine(folder.path()).await);
+    let mut random = SEED;
+    let mut acknowledged = 0;
+    for round in 0..ROUNDS {
+        random = next_random(random);
+        let said = run_and_kill("crash::loads::fills", FOLDER, folder.path(), random % 4, random);
+        let told = said.last().and_then(|line| line.strip_prefix("fill ")?.parse().ok());
+        acknowledged = told.unwrap_or(acknowledged);
+        let engine = engine(folder.path()).await;
+        let mut session = session(&engine);
+        for number in values(&mut session, FILLED).await {
+            let count = values(&mut session, &format!("SELECT count(*) FROM fill_{number}")).await[0];
+            assert!(
+                count == COPIED || (count == 0 && number > acknowledged),
+                "round {round}: {count} rows in {number}"
+            );
+            if count == 0 {
+                // It takes rows as any other table.
+                copy(&mut session, &format!("fill_{number}"), number).await;
+            }
+        }
+        drop(session);
+        engine.flush().await;
+    }
+    assert!(acknowledged > 5, "only {acknowledged} tables were filled");
 }
 
 /// How many stored tables there are of loads.

@@ -4,6 +4,7 @@
 //! at a random moment. A folder stays for several rounds, so files are flushed and merged under the writers too.
 
 pub(crate) mod alterations;
+pub(crate) mod changes;
 pub(crate) mod loaders;
 pub(crate) mod loads;
 pub(crate) mod power_loss;

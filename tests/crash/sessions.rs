@@ -46,10 +46,21 @@ pub(super) fn say(what: &str, values: &[i64]) {
 /// Starts this program in a role, which finds the folder in a variable, and kills it when it has said so much, or a while
 /// later: what it said.
 pub(super) fn run_and_kill(role: &str, variable: &str, folder: &Path, lines: u64, random: u64) -> Vec<String> {
+    run_and_kill_within(role, variable, folder, lines, Duration::from_micros((random >> 32) % 20_000))
+}
+
+/// The same, so much later.
+pub(super) fn run_and_kill_within(
+    role: &str,
+    variable: &str,
+    folder: &Path,
+    lines: u64,
+    later: Duration,
+) -> Vec<String> {
     let mut command = child::command(role);
     command.env(variable, folder);
     let mut child = Child::start(command);
     child.hear(usize::try_from(lines).unwrap());
-    std::thread::sleep(Duration::from_micros((random >> 32) % 20_000));
+    std::thread::sleep(later);
     child.kill().0
 }

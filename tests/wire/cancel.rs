@@ -130,3 +130,33 @@ async fn drivers_cancel_too() {
     assert_eq!(error.code().unwrap().code(), "57014");
     server.stop().await;
 }
+
+/// It commits window after window, until it waits for a row that somebody else has: the next one is not begun.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_of_many_rows_hears_a_cancel_request() {
+    const ROWS: i64 = 50_000;
+    let server = Server::start().await;
+    let driver = server.driver().await;
+    driver.batch_execute("CREATE TABLE many (id int PRIMARY KEY, n int)").await.unwrap();
+    let load = format!("INSERT INTO many SELECT i, 0 FROM generate_series(1, {ROWS}) i");
+    driver.batch_execute(&load).await.unwrap();
+    let mut holder = server.driver().await;
+    let block = holder.transaction().await.unwrap();
+    block.query("SELECT FROM many WHERE id = $1 FOR UPDATE", &[&(i32::try_from(ROWS).unwrap() - 9)]).await.unwrap();
+    let updated = "SELECT count(*) FROM many WHERE n = 1";
+    let deleted = "SELECT 50000 - count(*) FROM many";
+    for (statement, done) in [("UPDATE many SET n = 1", updated), ("DELETE FROM many", deleted)] {
+        let mut client = server.client().await;
+        client.send(&[query(statement)]).await;
+        server.until_waiting(client.pid).await;
+        server.cancel(client.pid, client.secret).await;
+        let messages = tokio::time::timeout(PATIENCE, client.until_ready()).await.expect("it ends");
+        assert_eq!(error_code(&messages), "57014");
+        let rows: i64 = driver.query_one(done, &[]).await.unwrap().get(0);
+        assert!((1..ROWS).contains(&rows), "{statement}: {rows} rows are done");
+    }
+    block.rollback().await.unwrap();
+    let left = driver.execute("DELETE FROM many", &[]).await.unwrap();
+    assert!(left >= 10, "nobody has them locked any more, and {left} were left");
+    server.stop().await;
+}
