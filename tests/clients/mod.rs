@@ -1,4 +1,5 @@
-//! Real clients, as their users have them: psql, and a driver each of Python, Node, Java and Rust, with a password.
+//! Real clients, as their users have them: psql, a driver each of Python, Node, Java and Rust, and the tools that load data frames,
+//! with a password.
 //!
 //! Each connects, makes tables, writes and reads all types, binds parameters, prepares, copies, uses cursors and
 //! transactions, provokes errors and reads the catalogue. `install.sh` beside this file puts the drivers in place;
@@ -61,6 +62,13 @@ fn passes(mut client: Command) {
 fn python_with_psycopg() {
     let mut client = Command::new(Installed::find().python());
     client.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/python/check.py"));
+    passes(client);
+}
+
+#[test]
+fn python_with_tools_that_load() {
+    let mut client = Command::new(Installed::find().python());
+    client.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/python/loading.py"));
     passes(client);
 }
 
