@@ -30,7 +30,7 @@ pub(crate) struct PreparedDelete {
     relation: Arc<Relation>,
     input: PlannedQuery,
     /// Where all rows are deleted and none is shown: a row for each of them.
-    all: Option<PlannedQuery>,
+    all: Option<Box<PlannedQuery>>,
     recheck: Recheck,
     /// Other tables may find a row several times.
     joins: bool,
@@ -63,7 +63,9 @@ impl PreparedDelete {
         let mut tables = vec![locked_target(&table.relation, &alias)];
         tables.extend_from_slice(using);
         let all = match (using, &delete.selection, clause) {
-            ([], None, None) => Some(planner.plan(&select(vec![one()], tables.clone(), None), &declared).await?),
+            ([], None, None) => {
+                Some(Box::new(planner.plan(&select(vec![one()], tables.clone(), None), &declared).await?))
+            }
             _ => None,
         };
         let query = select(items, tables, delete.selection.clone());

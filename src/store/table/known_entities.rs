@@ -145,7 +145,7 @@ mod tests {
     }
 
     fn versions(rows: usize) -> Vec<ETag> {
-        (0..rows).map(|row| ETag::of_timestamp(EdmDateTime::from_unix_ticks(row as i64).unwrap())).collect()
+        (0_i64..).take(rows).map(|row| ETag::of_timestamp(EdmDateTime::from_unix_ticks(row).unwrap())).collect()
     }
 
     #[test]
@@ -159,7 +159,10 @@ mod tests {
             for (operation, place) in batch.operations().iter().zip(entities.transaction(index)) {
                 let Operation::Merge(entity, IfMatch::ETag(version)) = operation else { panic!("{operation:?}") };
                 assert_eq!((&entity.key, version), (&entities.keys().key(place), &versions(250)[place]));
-                assert_eq!(entity.properties.get("n"), Some(&crate::model::EdmValue::Int32(place as i32)));
+                assert_eq!(
+                    entity.properties.get("n"),
+                    Some(&crate::model::EdmValue::Int32(i32::try_from(place).unwrap()))
+                );
             }
         }
         let gone = KnownEntities::new(&table(), keys(3), versions(3), KnownChange::Delete).unwrap();
