@@ -82,6 +82,22 @@ fn lock_many(held: &mut HeldLocks, rows: std::ops::Range<usize>, strength: RowSt
 }
 
 #[tokio::test]
+async fn all_rows_of_a_table_are_locked_at_once_where_nobody_has_one() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut b, 8, RowStrength::KeyShare, LockWait::No).await.unwrap();
+    assert!(!a.lock_all_rows(&table(), RowStrength::Update), "one of them is locked");
+    assert!(!a.holds_rows());
+    b.release_all();
+    assert!(a.lock_all_rows(&table(), RowStrength::Update));
+    assert_eq!(lock(&mut b, 8, RowStrength::KeyShare, LockWait::No).await, Err(LockError::Busy));
+    assert!(!lock_many(&mut b, 0..3, RowStrength::Update) && !b.lock_all_rows(&table(), RowStrength::Update));
+    a.release_all();
+    lock(&mut b, 8, RowStrength::Update, LockWait::No).await.unwrap();
+    assert!(lock_many(&mut a, 0..3, RowStrength::Update), "nothing of it is left");
+}
+
+#[tokio::test]
 async fn many_rows_are_locked_at_once_and_each_keeps_others_out() {
     let locks = Arc::new(Locks::default());
     let [mut a, mut b, mut c] = [1, 2, 3].map(|process| HeldLocks::new(locks.clone(), process));
