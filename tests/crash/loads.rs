@@ -132,7 +132,7 @@ pub(crate) fn fills() {
     child::run(async {
         let engine = engine(Path::new(&folder)).await;
         let mut session = session(&engine);
-        let first = values(&mut session, FILLED).await.len() as i64 + 1;
+        let first = i64::try_from(values(&mut session, FILLED).await.len()).expect("they are few") + 1;
         for number in first.. {
             values(&mut session, &format!("CREATE TABLE fill_{number} (id bigint PRIMARY KEY, copy bigint)")).await;
             copy(&mut session, &format!("fill_{number}"), number).await;

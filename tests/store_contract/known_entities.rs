@@ -16,7 +16,11 @@ const ROWS: usize = 600;
 
 fn pair(row: usize) -> (String, String) {
     // Some partitions of many rows, and many of one.
-    if row % 2 == 0 { (format!("p{}", row % 5), format!("{row:04}")) } else { (format!("q{row:04}"), String::new()) }
+    if row.is_multiple_of(2) {
+        (format!("p{}", row % 5), format!("{row:04}"))
+    } else {
+        (format!("q{row:04}"), String::new())
+    }
 }
 
 /// Rows of several shapes: `n` is of one type or another or missing, and what is beside it differs.
@@ -28,7 +32,7 @@ fn row(place: usize) -> Entity {
         1 => {}
         _ => values.push(("n", int(7))),
     }
-    if place % 3 == 0 {
+    if place.is_multiple_of(3) {
         values.push(("t", text("before")));
         values.push(("more", EdmValue::Double(0.5)));
     }
@@ -60,9 +64,15 @@ async fn known(store: &Store, table: &TableName, places: &[usize], change: Known
 fn values(rows: usize) -> Vec<(PropertyName, EdmColumn)> {
     let texts = (0..rows).map(|row| "grün ".repeat(row % 6));
     vec![
-        (name("n"), EdmColumn::Int32(Int32Array::from_iter_values((0..rows).map(|row| row as i32 - 3)))),
+        (
+            name("n"),
+            EdmColumn::Int32(Int32Array::from_iter_values((0..rows).map(|row| i32::try_from(row).unwrap() - 3))),
+        ),
         (name("t"), EdmColumn::String(StringArray::from_iter_values(texts))),
-        (name("wide"), EdmColumn::Int64(Int64Array::from_iter_values((0..rows).map(|row| (row as i64) << 52)))),
+        (
+            name("wide"),
+            EdmColumn::Int64(Int64Array::from_iter_values((0..rows).map(|row| i64::try_from(row).unwrap() << 52))),
+        ),
     ]
 }
 

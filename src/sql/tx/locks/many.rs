@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn all_rows_are_those_that_were_not_taken_out() {
         let mut all = HashedRows::all();
-        let some = |hashes: &[u64]| HashedRows::new(hashes.to_vec().into_iter());
+        let some = |hashes: &[u64]| HashedRows::new(hashes.iter().copied());
         assert!(all.holds(7) && all.meets(&some(&[7])) && some(&[7]).meets(&all) && all.meets(&HashedRows::all()));
         assert!(!all.meets(&some(&[])));
         all.remove(7);
