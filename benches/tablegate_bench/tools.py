@@ -93,19 +93,18 @@ def _attached(place: Place):
 def duckdb_create(place: Place, parquet: str):
     duck = _attached(place)
     duck.execute(f"CREATE TABLE here AS FROM '{parquet}'")
-
-    def work():
-        duck.execute("CREATE TABLE pg.flights AS FROM here")
-        return duck.execute("SELECT count(*) FROM here").fetchone()[0]
-
-    return work
+    return _counted(duck, "CREATE TABLE pg.flights AS FROM here")
 
 
 def duckdb_read(place: Place, parquet: str):
-    duck = _attached(place)
+    return _counted(_attached(place), "CREATE TABLE here AS FROM pg.flights")
+
+
+def _counted(duck, statement: str):
+    """Runs the statement, after which the table here has the rows; how many they are."""
 
     def work():
-        duck.execute("CREATE TABLE here AS FROM pg.flights")
+        duck.execute(statement)
         return duck.execute("SELECT count(*) FROM here").fetchone()[0]
 
     return work

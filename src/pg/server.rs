@@ -46,32 +46,25 @@ pub fn serve(
     config: PgConfig,
     shutdown: CancellationToken,
 ) -> BoxFuture<'static, io::Result<()>> {
-    Box::pin(serve_until(listener, engine, config, shutdown))
-}
-
-async fn serve_until(
-    listener: TcpListener,
-    engine: Arc<Engine>,
-    config: PgConfig,
-    shutdown: CancellationToken,
-) -> io::Result<()> {
-    check_listen_address(listener.local_addr()?, &config)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    let server = Arc::new(Server {
-        engine,
-        seats: Seats::new(config.max_connections, config.max_connections_per_user),
-        gate: Gate::new(&config.auth, config.tls.clone(), config.require_tls),
-        cancels: Arc::default(),
-        arrivals: Arrivals::within(config.message_memory),
-        kill: CancellationToken::new(),
-        shutdown,
-        config,
-    });
-    let mut connections = JoinSet::new();
-    server.accept(&listener, &mut connections).await;
-    drop(listener);
-    server.drain(&mut connections).await;
-    Ok(())
+    Box::pin(async move {
+        check_listen_address(listener.local_addr()?, &config)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let server = Arc::new(Server {
+            engine,
+            seats: Seats::new(config.max_connections, config.max_connections_per_user),
+            gate: Gate::new(&config.auth, config.tls.clone(), config.require_tls),
+            cancels: Arc::default(),
+            arrivals: Arrivals::within(config.message_memory),
+            kill: CancellationToken::new(),
+            shutdown,
+            config,
+        });
+        let mut connections = JoinSet::new();
+        server.accept(&listener, &mut connections).await;
+        drop(listener);
+        server.drain(&mut connections).await;
+        Ok(())
+    })
 }
 
 struct Server {

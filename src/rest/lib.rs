@@ -159,43 +159,34 @@ pub fn serve(
     config: RestConfig,
     stop: CancellationToken,
 ) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send>> {
-    Box::pin(serve_until(listener, store, coordinator, clock, config, stop))
-}
-
-async fn serve_until(
-    listener: TcpListener,
-    store: Arc<dyn TableStore>,
-    coordinator: Arc<dyn Coordinator>,
-    clock: Arc<dyn Clock>,
-    config: RestConfig,
-    stop: CancellationToken,
-) -> io::Result<()> {
-    let address = listener.local_addr()?;
-    check_listen_address(address, &config).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    let tokens = config.tokens.map(Tokens::new);
-    if let Some(tokens) = &tokens {
-        tokens.prepare().await;
-    }
-    let door = Door {
-        own: Own::new(Arc::clone(&store)),
-        store,
-        coordinator,
-        clock,
-        accounts: AccountBook::new(config.accounts.map(AccountsFile::new), is_loopback(address)),
-        tokens,
-        room: Room::new(config.max_body_bytes),
-        throttle: config.throttles.then(Throttle::default),
-        counters: config.counters,
-        requests: RequestNumbers::new(),
-    };
-    let server = Server {
-        door: Arc::new(door),
-        tls: config.tls.map(TlsAcceptor::from),
-        max_connections: config.max_connections,
-        drain_timeout: config.drain_timeout,
-    };
-    server.run(listener, stop).await;
-    Ok(())
+    Box::pin(async move {
+        let address = listener.local_addr()?;
+        check_listen_address(address, &config).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let tokens = config.tokens.map(Tokens::new);
+        if let Some(tokens) = &tokens {
+            tokens.prepare().await;
+        }
+        let door = Door {
+            own: Own::new(Arc::clone(&store)),
+            store,
+            coordinator,
+            clock,
+            accounts: AccountBook::new(config.accounts.map(AccountsFile::new), is_loopback(address)),
+            tokens,
+            room: Room::new(config.max_body_bytes),
+            throttle: config.throttles.then(Throttle::default),
+            counters: config.counters,
+            requests: RequestNumbers::new(),
+        };
+        let server = Server {
+            door: Arc::new(door),
+            tls: config.tls.map(TlsAcceptor::from),
+            max_connections: config.max_connections,
+            drain_timeout: config.drain_timeout,
+        };
+        server.run(listener, stop).await;
+        Ok(())
+    })
 }
 
 #[cfg(test)]

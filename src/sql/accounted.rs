@@ -5,22 +5,16 @@
 //! them, so they are counted twice.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::utils::memory::get_record_batch_memory_size;
 use datafusion::common::{Result, internal_err};
+use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::windows::WindowAggExec;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::StreamExt;
 
-type Plan = Arc<dyn ExecutionPlan>;
+use crate::passing::{Batches, Passing, PassingExec, Plan};
 
 /// How often the rows are there at the same time.
 const COPIES: usize = 2;
@@ -34,10 +28,8 @@ const RESULT_BYTES: usize = 8;
 pub(crate) fn accounted(plan: Plan) -> Result<Plan> {
     let Some(window) = plan.downcast_ref::<WindowAggExec>() else { return Ok(plan) };
     let shared = Arc::new(Shared { result_bytes: RESULT_BYTES * window.window_expr().len(), ..Shared::default() });
-    let below = AccountedExec { input: Arc::clone(window.input()), side: Side::Below, shared: Arc::clone(&shared) };
-    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
-    let input = plan.replace_children(vec![Arc::new(below)], options)?;
-    Ok(Arc::new(AccountedExec { input, side: Side::Above, shared }))
+    let plan = PassingExec::below(plan, Accounted { side: Side::Below, shared: Arc::clone(&shared) })?;
+    Ok(PassingExec::above(plan, Accounted { side: Side::Above, shared }))
 }
 
 /// What each partition that is being run has reserved.
@@ -54,82 +46,44 @@ enum Side {
     Above,
 }
 
-/// Gives the rows of its input, as they are.
+/// One of the two nodes.
 #[derive(Debug)]
-pub(crate) struct AccountedExec {
-    input: Plan,
+struct Accounted {
     side: Side,
     shared: Arc<Shared>,
 }
 
-impl DisplayAs for AccountedExec {
-    fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AccountedExec")
-    }
-}
-
-impl ExecutionPlan for AccountedExec {
+impl Passing for Accounted {
     fn name(&self) -> &'static str {
         "AccountedExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(self: Arc<Self>, mut children: Vec<Plan>, _options: ReplaceChildrenOptions) -> Result<Plan> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(Self { input, side: self.side, shared: Arc::clone(&self.shared) })),
-            _ => internal_err!("rows that are counted have one input"),
-        }
-    }
-
-    /// The trait asks for it still.
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-    }
-
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn begin(&self, input: &Plan, partition: usize, context: Arc<TaskContext>) -> Result<Batches> {
         let reservations = || self.shared.reservations.lock().unwrap_or_else(PoisonError::into_inner);
         match self.side {
             Side::Above => {
                 let consumer = MemoryConsumer::new("rows of window functions");
                 let reservation = Arc::new(consumer.register(context.memory_pool()));
                 reservations().insert(partition, Arc::clone(&reservation));
-                let rows = self.input.execute(partition, context)?;
+                let rows = input.execute(partition, context)?;
                 let rows = rows.map(move |batch| {
                     let _held = &reservation;
                     batch
                 });
-                Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+                Ok(rows.boxed())
             }
             Side::Below => {
                 let Some(reservation) = reservations().remove(&partition) else {
                     return internal_err!("nobody counts the rows of a window");
                 };
                 let result_bytes = self.shared.result_bytes;
-                let rows = self.input.execute(partition, context)?.map(move |batch| {
+                let rows = input.execute(partition, context)?.map(move |batch| {
                     let batch = batch?;
                     let results = COPIES * result_bytes * batch.num_rows();
                     reservation.try_grow(COPIES * get_record_batch_memory_size(&batch) + results)?;
                     Ok(batch)
                 });
-                Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+                Ok(rows.boxed())
             }
         }
     }

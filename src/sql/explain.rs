@@ -16,12 +16,9 @@ use serde_json::{Value, json};
 use tablegate_store::table::Direction;
 
 use self::document::{Document, Field, Part};
-use super::accounted::AccountedExec;
+use super::passing::PassingExec;
 use super::reads::Reads;
 use super::scan::EntityScanExec;
-use super::short_batches::ShortBatchesExec;
-use super::short_lists::ShortListsExec;
-use super::turns::TurnsExec;
 use crate::syntax::shown_labels;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -186,12 +183,8 @@ fn text(value: &Value) -> String {
 }
 
 fn node(plan: &Arc<dyn ExecutionPlan>, reads: Option<&Arc<Reads>>, options: &ExplainOptions) -> Node {
-    // These only yield to other tasks: nothing a reader of the plan can act on.
-    if (plan.is::<CooperativeExec>()
-        || plan.is::<TurnsExec>()
-        || plan.is::<AccountedExec>()
-        || plan.is::<ShortBatchesExec>()
-        || plan.is::<ShortListsExec>())
+    // These hand rows on: nothing a reader of the plan can act on.
+    if (plan.is::<CooperativeExec>() || plan.is::<PassingExec>())
         && let [only] = plan.children().as_slice()
     {
         return node(only, reads, options);

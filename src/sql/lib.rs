@@ -35,6 +35,7 @@ pub mod notify;
 mod observe;
 pub mod outcome;
 mod own_rows;
+mod passing;
 mod pg_catalog;
 pub mod place;
 mod plan;

@@ -1,24 +1,18 @@
 //! Lists that become rows, a few thousand items at a time: the engine makes all rows of a batch at once, however long its lists
 //! are.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray};
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::execution::TaskContext;
 use datafusion::physical_plan::unnest::UnnestExec;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, stream};
 
-type Plan = Arc<dyn ExecutionPlan>;
+use crate::passing::{Batches, Passing, PassingExec, Plan};
 
 /// Most items that become rows of one batch.
 const ITEMS: usize = 8192;
@@ -36,66 +30,27 @@ pub(crate) fn with_short_lists(plan: Plan) -> Result<Plan> {
     if unnest.list_column_indices().iter().any(|list| list.depth != 1) || !columns.iter().all(is_list) {
         return Ok(plan);
     }
-    let below = ShortListsExec { input: Arc::clone(unnest.input()), columns: columns.into() };
-    plan.replace_children(vec![Arc::new(below)], ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))
+    PassingExec::below(plan, ShortLists { columns: columns.into() })
 }
 
-/// Gives the rows of its input, those with long lists several times, each time with the next items.
+/// Rows with long lists are given several times, each time with the next items.
 #[derive(Debug)]
-pub(crate) struct ShortListsExec {
-    input: Plan,
+struct ShortLists {
     columns: Arc<[usize]>,
 }
 
-impl DisplayAs for ShortListsExec {
-    fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ShortListsExec")
-    }
-}
-
-impl ExecutionPlan for ShortListsExec {
+impl Passing for ShortLists {
     fn name(&self) -> &'static str {
         "ShortListsExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(self: Arc<Self>, mut children: Vec<Plan>, _options: ReplaceChildrenOptions) -> Result<Plan> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(Self { input, columns: Arc::clone(&self.columns) })),
-            _ => internal_err!("lists that are cut have one input"),
-        }
-    }
-
-    /// The trait asks for it still.
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-    }
-
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn begin(&self, input: &Plan, partition: usize, context: Arc<TaskContext>) -> Result<Batches> {
         let columns = Arc::clone(&self.columns);
-        let rows = self.input.execute(partition, context)?.flat_map(move |batch| match batch {
+        let rows = input.execute(partition, context)?.flat_map(move |batch| match batch {
             Ok(batch) => stream::iter(Pieces::of(batch, &columns)).left_stream(),
             failed => stream::iter([failed]).right_stream(),
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+        Ok(rows.boxed())
     }
 }
 

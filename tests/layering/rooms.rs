@@ -24,6 +24,7 @@ const ROOMS: &[&str] = &[
     "statistics",
     "copies",
     "outcome",
+    "passing",
     "accounted",
     "short_batches",
     "short_lists",

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!     stream      rows that give way once their turn is over
-//!     exec        the node of a plan whose rows do
+//!     exec        what makes the rows of a node do so
 //!     rule        where in a plan such nodes are
 //!     condition   what a join asks of each pair: its turn may be over within a single batch
 //! ```
@@ -15,6 +15,5 @@ mod exec;
 mod rule;
 mod stream;
 
-pub(super) use self::exec::TurnsExec;
 pub(super) use self::rule::in_turns;
 pub(super) use self::stream::Turns;

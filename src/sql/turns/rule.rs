@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
@@ -19,12 +18,11 @@ use datafusion::physical_plan::union::UnionExec;
 use tablegate_types::interrupt::Interrupt;
 
 use super::condition::Condition;
-use super::exec::TurnsExec;
+use super::exec::InTurns;
 use crate::accounted::accounted;
+use crate::passing::{PassingExec, Plan};
 use crate::short_batches::with_short_batches;
 use crate::short_lists::with_short_lists;
-
-type Plan = Arc<dyn ExecutionPlan>;
 
 /// The plan whose work takes turns with that of others, and ends when the interrupt is raised. Nothing is to be done to
 /// the plan after this.
@@ -43,7 +41,7 @@ pub(crate) fn in_turns(plan: &Plan, interrupt: &Interrupt) -> Result<Plan> {
         return Ok(plan);
     }
     let plan = with_short_batches(with_short_lists(accounted(with_condition(plan, interrupt)?)?)?)?;
-    Ok(Arc::new(TurnsExec::new(plan, interrupt.clone())))
+    Ok(PassingExec::above(plan, InTurns { interrupt: interrupt.clone() }))
 }
 
 /// Whether a node gives at most one batch for each that it is given, so that the pauses of its input are its own.

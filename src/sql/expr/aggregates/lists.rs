@@ -73,7 +73,7 @@ impl AggregateUDFImpl for ArrayList {
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let arrays = self.is_of_arrays();
         let engine = self.engine.accumulator(args)?;
-        Ok(if arrays { Box::new(Rectangular { engine }) } else { engine })
+        Ok(if arrays { Box::new(PutTogether { engine, check: check_rectangular }) } else { engine })
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
@@ -152,13 +152,15 @@ impl GroupsAccumulator for LongLists {
     }
 }
 
-/// Collects arrays, which must all have the same length: that of the second dimension.
+/// Collects values, which are put together in the end, or copied when there is no more room for them.
 #[derive(Debug)]
-struct Rectangular {
+struct PutTogether {
     engine: Box<dyn Accumulator>,
+    /// Looks at what they became.
+    check: fn(&ScalarValue) -> Result<()>,
 }
 
-impl Accumulator for Rectangular {
+impl Accumulator for PutTogether {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         self.engine.update_batch(values)
     }
@@ -172,18 +174,20 @@ impl Accumulator for Rectangular {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let collected = self.engine.evaluate()?;
-        if let ScalarValue::List(list) = &collected
-            && let Some(arrays) = list.value(0).as_list_opt::<i32>()
-        {
-            rectangular(arrays)?;
-        }
-        Ok(collected)
+        let value = self.engine.evaluate()?;
+        (self.check)(&value).map(|()| value)
     }
 
-    /// In the end they are put together.
     fn size(&self) -> usize {
         size_of_val(self) + COPIES * self.engine.size()
+    }
+}
+
+/// As [`rectangular`], of the list of all arrays.
+fn check_rectangular(collected: &ScalarValue) -> Result<()> {
+    match collected {
+        ScalarValue::List(list) => list.value(0).as_list_opt::<i32>().map_or(Ok(()), rectangular),
+        _ => Ok(()),
     }
 }
 
@@ -236,7 +240,7 @@ impl AggregateUDFImpl for StringList {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Text { engine: self.engine.accumulator(args)? }))
+        Ok(Box::new(PutTogether { engine: self.engine.accumulator(args)?, check: |_| Ok(()) }))
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
@@ -262,33 +266,5 @@ impl AggregateUDFImpl for StringList {
 
     fn reverse_expr(&self) -> ReversedUDAF {
         ReversedUDAF::NotSupported
-    }
-}
-
-/// Joins texts to one, which is copied when it has no more room.
-#[derive(Debug)]
-struct Text {
-    engine: Box<dyn Accumulator>,
-}
-
-impl Accumulator for Text {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.engine.update_batch(values)
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.engine.merge_batch(states)
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.engine.state()
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        self.engine.evaluate()
-    }
-
-    fn size(&self) -> usize {
-        size_of_val(self) + COPIES * self.engine.size()
     }
 }

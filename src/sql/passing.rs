@@ -1,0 +1,104 @@
+//! A node of a plan that hands on the rows of its input, and does something on the way that who reads the plan need not know.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::stream::BoxStream;
+
+pub(crate) type Plan = Arc<dyn ExecutionPlan>;
+pub(crate) type Batches = BoxStream<'static, Result<RecordBatch>>;
+
+/// What is done on the way. The columns, the partitions and the order of the rows stay.
+pub(crate) trait Passing: fmt::Debug + Send + Sync + 'static {
+    /// The name of the node.
+    fn name(&self) -> &'static str;
+
+    /// Begins with a partition of the input.
+    ///
+    /// # Errors
+    /// Those of beginning with the input.
+    fn begin(&self, input: &Plan, partition: usize, context: Arc<TaskContext>) -> Result<Batches>;
+}
+
+/// The node.
+#[derive(Debug)]
+pub(crate) struct PassingExec {
+    input: Plan,
+    passing: Arc<dyn Passing>,
+}
+
+impl PassingExec {
+    /// What the plan gives.
+    pub(crate) fn above(input: Plan, passing: impl Passing) -> Plan {
+        Arc::new(Self { input, passing: Arc::new(passing) })
+    }
+
+    /// What the uppermost operator of the plan, which has one input, is given.
+    ///
+    /// # Errors
+    /// XX000 if the new plan is not valid, which would be a defect here.
+    pub(crate) fn below(plan: Plan, passing: impl Passing) -> Result<Plan> {
+        let input = match plan.children().as_slice() {
+            [input] => Arc::clone(input),
+            _ => return internal_err!("an operator whose rows are passed to it has one input"),
+        };
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
+        plan.replace_children(vec![Self::above(input, passing)], options)
+    }
+}
+
+impl DisplayAs for PassingExec {
+    fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.passing.name())
+    }
+}
+
+impl ExecutionPlan for PassingExec {
+    fn name(&self) -> &str {
+        self.passing.name()
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Plan> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(self: Arc<Self>, mut children: Vec<Plan>, _options: ReplaceChildrenOptions) -> Result<Plan> {
+        match (children.pop(), children.is_empty()) {
+            (Some(input), true) => Ok(Arc::new(Self { input, passing: Arc::clone(&self.passing) })),
+            _ => internal_err!("rows that are passed on have one input"),
+        }
+    }
+
+    /// The trait asks for it still.
+    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let batches = self.passing.begin(&self.input, partition, context)?;
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+    }
+}
