@@ -1,10 +1,11 @@
 //! Where tables are: each relation says its place, and what reads or writes it asks here for the store of that place.
 //!
-//! This is the one home that resolves a place to a store: [`Stores::at`] and [`Readers::at`]. Besides the store that the
+//! This is the one home that resolves a place to a store: [`Stores::at`], [`Readers::at`] and [`Readers::of`]. Besides the store that the
 //! server is for there are the scratch store of temporary tables and those that were mounted, each behind a schema of its
 //! own.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -180,6 +181,14 @@ pub struct Readers {
     /// a statement reads it has opened before another one commits.
     scratch: OnceLock<Arc<dyn TableReader>>,
     stores: Stores,
+    made: Option<Arc<MadeTables>>,
+}
+
+/// Stored tables that the open transaction has made, and a moment of them that is later than its snapshot: nobody else
+/// writes to them, and what it has written there itself it must see.
+pub struct MadeTables {
+    tables: BTreeSet<StoredTable>,
+    readers: Readers,
 }
 
 /// A reader of each store that is mounted.
@@ -187,7 +196,13 @@ pub type MountReaders = Vec<(MountName, Arc<dyn TableReader>)>;
 
 impl Readers {
     pub fn new(public: Arc<dyn TableReader>, mounts: MountReaders, stores: Stores) -> Self {
-        Self { public, mounts, scratch: OnceLock::new(), stores }
+        Self { public, mounts, scratch: OnceLock::new(), stores, made: None }
+    }
+
+    /// The same, but for these tables, which are read with others.
+    #[must_use]
+    pub fn reading_made(self, tables: BTreeSet<StoredTable>, readers: Readers) -> Self {
+        Self { made: Some(Arc::new(MadeTables { tables, readers })), ..self }
     }
 
     /// Of the store that the server is for.
@@ -198,17 +213,28 @@ impl Readers {
     /// How much a table holds, as its store estimates it. `None` if the store does not count it, and for a table that
     /// is not in its store yet, or not any more.
     pub fn size_of(&self, table: &StoredTable) -> Option<TableSize> {
-        self.at(table.place).ok()?.estimate(table).ok().flatten()
+        self.of(table).ok()?.estimate(table).ok().flatten()
     }
 
     /// Whether scans of all of a table can be split, by how it is kept now.
     pub fn splits(&self, table: &StoredTable) -> bool {
-        self.at(table.place).is_ok_and(|reader| !reader.split(&table.name, &[KeyRange::all()], 2).is_empty())
+        self.of(table).is_ok_and(|reader| !reader.split(&table.name, &[KeyRange::all()], 2).is_empty())
     }
 
     /// How what is observed of a table came to be known. Empty where its store sees every write.
     pub fn sightings_of(&self, table: &StoredTable) -> Arc<Sightings> {
-        self.at(table.place).map(|reader| reader.sightings(table)).unwrap_or_default()
+        self.of(table).map(|reader| reader.sightings(table)).unwrap_or_default()
+    }
+
+    /// What this table is read with.
+    ///
+    /// # Errors
+    /// 0A000 for a place that this server has no store for.
+    pub fn of(&self, table: &StoredTable) -> SqlResult<&dyn TableReader> {
+        match &self.made {
+            Some(made) if made.tables.contains(table) => made.readers.at(table.place),
+            _ => self.at(table.place),
+        }
     }
 
     /// # Errors

@@ -153,7 +153,7 @@ impl Reads {
         if let Some(log) = self.log.as_ref().filter(|_| !table.place.is_temporary()) {
             log.add_key(table, key);
         }
-        Ok(self.readers.at(table.place)?.get(table, key).await?)
+        Ok(self.readers.of(table)?.get(table, key).await?)
     }
 }
 

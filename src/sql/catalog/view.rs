@@ -320,7 +320,7 @@ impl CatalogView {
         stored: &StoredTable,
         declared: Option<&Arc<Relation>>,
     ) -> SqlResult<Arc<Relation>> {
-        let schema = readers.at(stored.place)?.observed_schema(stored).await?;
+        let schema = readers.of(stored)?.observed_schema(stored).await?;
         match self.written.get(stored).and_then(|written| schema.with(written)) {
             // The relation with the transaction's own properties is not cached, because only this transaction may see
             // it.

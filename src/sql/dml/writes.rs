@@ -276,7 +276,7 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// What the store met.
     pub(crate) async fn clear(&mut self, rows: usize) -> SqlResult<bool> {
-        let seen = self.reads.readers.at(self.relation.place())?.commit();
+        let seen = self.reads.readers.of(&self.relation.stored)?.commit();
         let (WriteMode::Direct(writer), Some(seen)) = (&mut self.mode, seen) else { return Ok(false) };
         if rows <= EGT_MAX_OPERATIONS { Ok(false) } else { writer.clear(seen, rows).await }
     }

@@ -77,7 +77,7 @@ impl DirectScan {
             return Ok(None);
         };
         reads.note_key(&self.relation.stored, key);
-        let reader = reads.readers.at(self.relation.place()).map_err(|error| DataFusionError::External(error))?;
+        let reader = reads.readers.of(&self.relation.stored).map_err(|error| DataFusionError::External(error))?;
         let found = values.read(reader, &self.relation, key, outputs).map_err(external)?;
         if let Some(found) = &found {
             let rows = usize::from(found.is_some());
@@ -110,7 +110,7 @@ impl DirectScan {
             predicate: None,
             stats: Arc::default(),
         };
-        let reader = reads.readers.at(self.relation.place()).map_err(|error| DataFusionError::External(error))?;
+        let reader = reads.readers.of(&self.relation.stored).map_err(|error| DataFusionError::External(error))?;
         let scan = reader.scan(request).map_err(external)?;
         let (layout, reads) = (Arc::clone(&self.layout), Arc::clone(reads));
         Ok(Some(

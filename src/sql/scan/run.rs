@@ -137,7 +137,7 @@ impl ScanRun {
     }
 
     fn reader(&self) -> Result<&dyn TableReader> {
-        self.reads.readers.at(self.relation.place()).map_err(|error| DataFusionError::External(error))
+        self.reads.readers.of(&self.relation.stored).map_err(|error| DataFusionError::External(error))
     }
 
     fn ask(&self, group: &GroupScan) -> Asked<'_> {

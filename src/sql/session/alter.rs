@@ -228,7 +228,7 @@ fn violated(relation: &Relation, constraint: &str) -> Box<SqlError> {
 /// Every property that rows of the table can have: those the store has seen, and those of the transaction's own writes.
 async fn stored_properties(reads: &Reads, relation: &Relation, before: &Declaration) -> SqlResult<HashSet<String>> {
     let stored = &relation.stored;
-    let observed = reads.readers.at(stored.place)?.observed_schema(stored).await?;
+    let observed = reads.readers.of(stored)?.observed_schema(stored).await?;
     let mut names: HashSet<String> = observed.properties().iter().map(|p| p.name.as_str().to_owned()).collect();
     names.extend(before.columns.iter().filter_map(|c| c.property.clone()));
     if let Some(own) = reads.own_writes(stored) {

@@ -32,13 +32,6 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_writable("CREATE TABLE AS")?;
-        let is_temporary = self.name_to_make(&command.create.name, command.create.temporary)?.place.is_temporary();
-        let keeps_snapshot = self.modes().isolation.keeps_snapshot() && self.transaction.in_block();
-        if keeps_snapshot && command.with_data && !is_temporary {
-            return Err(SqlError::not_supported("CREATE TABLE AS in a block that reads one snapshot")
-                .with_detail("The rows would not be in the snapshot.")
-                .with_hint("Use READ COMMITTED, or create the table WITH NO DATA and use INSERT."));
-        }
         let planned = self.planner().plan(&command.query, &[]).await?;
         if !planned.parameters.is_empty() {
             return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));

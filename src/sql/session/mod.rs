@@ -39,7 +39,7 @@ mod unseen;
 mod utility;
 mod views;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -493,7 +493,11 @@ impl Session {
             let catalog = catalog.with_written(written);
             return self.watched(Reads::new(readers, catalog, own, moments));
         };
-        let (readers, catalog) = moment.view(staged, &self.own);
+        let (mut readers, catalog) = moment.view(staged, &self.own);
+        let made: BTreeSet<_> = self.transaction.writes().made_tables().cloned().collect();
+        if !made.is_empty() {
+            readers = readers.reading_made(made, self.engine.catalog().view(staged, &self.own).0);
+        }
         let catalog = catalog.with_written(written);
         let log = serial.as_ref().map(|serial| serial.reads().clone());
         self.watched(Reads::new(readers, catalog, own, moments).noted_in(log))

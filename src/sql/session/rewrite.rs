@@ -105,7 +105,7 @@ impl Copy<'_> {
             self.rewrite.removed.iter().any(|removed| removed.as_str() == name)
                 || computed.iter().any(|(computed, ..)| computed.as_str() == name)
         };
-        let reader = self.reads.readers.at(stored.place)?;
+        let reader = self.reads.readers.of(stored)?;
         let Some(mut columns) = KeptColumns::read(reader, stored, (partitions, rows), &left_out).await? else {
             return Ok(None);
         };

@@ -22,9 +22,10 @@ use crate::tx::{EgtWriter, WriteSet};
 const COLLECTED_MAX: usize = 5_000;
 
 impl Session {
-    /// Whether rows of this table may be written while the transaction goes on: its statements read what was written last.
+    /// Whether rows of this table may be written while the transaction goes on: its statements read what was written last,
+    /// of such a table also where they read one snapshot of all others.
     pub(super) fn may_write_at_once(&self, relation: &Relation) -> bool {
-        self.transaction.may_write_at_once(&relation.stored) && !self.modes().isolation.keeps_snapshot()
+        self.transaction.may_write_at_once(&relation.stored)
     }
 
     /// Writes what was collected for tables that nobody else sees, where the statement needs it or it is much.
@@ -32,7 +33,7 @@ impl Session {
         if unit == Unit::Unseen {
             self.write_collected(&dml.relation().stored.clone()).await?;
         }
-        if self.transaction.writes().unseen_operations() < COLLECTED_MAX || self.modes().isolation.keeps_snapshot() {
+        if self.transaction.writes().unseen_operations() < COLLECTED_MAX {
             return Ok(());
         }
         for table in self.transaction.writes().unseen_tables() {

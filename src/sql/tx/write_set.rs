@@ -70,6 +70,11 @@ impl WriteSet {
         self.unseen.get(table).copied()
     }
 
+    /// The stored tables that the transaction has made.
+    pub(crate) fn made_tables(&self) -> impl Iterator<Item = &StoredTable> {
+        self.unseen.keys()
+    }
+
     /// How many operations are collected on tables that nobody else sees.
     pub(crate) fn unseen_operations(&self) -> usize {
         self.totals.unseen_operations

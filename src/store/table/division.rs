@@ -5,7 +5,7 @@
 
 use super::SeededHash;
 use super::edm_column::EdmColumn;
-use super::payload::{ENVELOPE_BYTES, operation_bytes_at_most_of};
+use super::payload::{ENVELOPE_BYTES, operation_bytes_at_most_of, operation_bytes_at_most_with};
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, EGT_MAX_BYTES, EGT_MAX_OPERATIONS, ENTITY_MAX_BYTES};
 use crate::model::{EntityKeys, PropertyName, TableName};
 
@@ -21,7 +21,7 @@ pub(super) struct Division {
 
 impl Division {
     /// Rows of a table with these keys, whose versions, where they are told, are no longer than this. `None` where not all
-    /// is known to be legal at a glance: long values, or a key that may be there twice.
+    /// is known to be legal at a glance: values or rows that may be too long, or a key that may be there twice.
     pub(super) fn of(
         table: &TableName,
         keys: &EntityKeys,
@@ -30,8 +30,19 @@ impl Division {
     ) -> Option<Self> {
         let payload = longest_payload(table, keys, version_bytes, columns)?;
         let mut division = Self { rows: keys.len(), order: order_of(keys)?, ends: Vec::new() };
-        let longest = division.divide(keys);
-        (ENVELOPE_BYTES + longest * payload < EGT_MAX_BYTES).then_some(division)
+        let longest = division.divide(keys, |_| 0);
+        if ENVELOPE_BYTES + longest * payload < EGT_MAX_BYTES {
+            return Some(division);
+        }
+        // They would be too long if each row was as long as the longest value of each column could become.
+        let payload_of = |place: usize| {
+            let (partition, row) = keys.pair(place);
+            let there = columns.iter().filter(|(_, column)| !column.is_null(place));
+            let properties = there.map(|(name, column)| (name, column.value(place)));
+            operation_bytes_at_most_with(table, partition.len() + row.len(), version_bytes, properties)
+        };
+        division.divide(keys, payload_of);
+        Some(division)
     }
 
     /// How many entity group transactions there are.
@@ -52,21 +63,24 @@ impl Division {
         self.order.as_ref().map_or(place, |order| order[place])
     }
 
-    /// Finds out where transactions end: with their partition, or when they are full. The most rows of one.
-    fn divide(&mut self, keys: &EntityKeys) -> usize {
+    /// Finds out where transactions end: with their partition, or when they are full, of rows or of the bytes that
+    /// `payload_of` tells of each. The most rows of one.
+    fn divide(&mut self, keys: &EntityKeys, payload_of: impl Fn(usize) -> usize) -> usize {
         let partition = |place: usize| keys.pair(self.place(place)).0;
-        let (mut ends, mut begin, mut longest) = (Vec::new(), 0, 0);
-        for place in 1..=self.rows {
-            let is_full = place - begin == EGT_MAX_OPERATIONS;
-            if place == self.rows || is_full || partition(place) != partition(begin) {
+        let (mut ends, mut begin, mut longest, mut bytes) = (Vec::new(), 0, 0, ENVELOPE_BYTES);
+        for place in 0..self.rows {
+            let payload = payload_of(self.place(place));
+            let is_full = place - begin == EGT_MAX_OPERATIONS || bytes + payload >= EGT_MAX_BYTES;
+            if place > begin && (is_full || partition(place) != partition(begin)) {
                 ends.push(place);
                 longest = longest.max(place - begin);
-                begin = place;
+                (begin, bytes) = (place, ENVELOPE_BYTES);
             }
+            bytes += payload;
         }
-        if ends.len() < self.rows {
-            self.ends = ends;
-        }
+        longest = longest.max(self.rows - begin);
+        ends.push(self.rows);
+        self.ends = if ends.len() < self.rows { ends } else { Vec::new() };
         longest
     }
 }

@@ -38,8 +38,8 @@ pub struct KnownEntities {
 }
 
 impl KnownEntities {
-    /// `None` where not all is known to be legal at a glance: long values, values that are missing, or a key that may be
-    /// there twice. Such entities are to be looked at one by one. No name may be twice among the columns.
+    /// `None` where not all is known to be legal at a glance: values or rows that may be too long, values that are
+    /// missing, or a key that may be there twice. Such entities are to be looked at one by one. No name may be twice among the columns.
     pub fn new(table: &TableName, keys: EntityKeys, versions: Vec<ETag>, change: KnownChange) -> Option<Self> {
         if versions.len() != keys.len() || change.columns().iter().any(|(_, column)| column.has_nulls()) {
             return None;

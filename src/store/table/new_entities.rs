@@ -19,7 +19,7 @@ pub struct NewEntities {
 }
 
 impl NewEntities {
-    /// `None` where not all is known to be legal at a glance: long values, or a key that may be there twice. Such entities
+    /// `None` where not all is known to be legal at a glance: values or rows that may be too long, or a key that may be there twice. Such entities
     /// are to be looked at one by one. No name may be twice among the columns.
     pub fn new(table: &TableName, keys: EntityKeys, columns: Vec<(PropertyName, EdmColumn)>) -> Option<Self> {
         let division = Division::of(table, &keys, 0, &columns)?;
@@ -112,7 +112,7 @@ mod tests {
     use super::super::payload::ENVELOPE_BYTES;
     use super::*;
     use crate::model::EdmDateTime;
-    use crate::model::limits::{BINARY_MAX_BYTES, CUSTOM_PROPERTIES_MAX, STRING_MAX_UTF16_UNITS};
+    use crate::model::limits::{BINARY_MAX_BYTES, CUSTOM_PROPERTIES_MAX, EGT_MAX_BYTES, STRING_MAX_UTF16_UNITS};
 
     fn table() -> TableName {
         TableName::parse("Orders").unwrap()
@@ -163,9 +163,6 @@ mod tests {
         let long = "x".repeat(STRING_MAX_UTF16_UNITS);
         assert!(of_texts(vec![Some("a"), Some(&long), None]).is_some());
         assert!(of_texts(vec![Some("a"), Some(&format!("{long}x"))]).is_none());
-        // Twenty-two of them may be more than a transaction holds, though they are less.
-        assert!(of_texts(vec![Some(&*long); 21]).is_some());
-        assert!(of_texts(vec![Some(&*long); 22]).is_none());
         let number = || EdmColumn::Int32(Int32Array::from(vec![1]));
         let many = |count| (0..count).map(|i| (name(&format!("p{i}")), number())).collect::<Vec<_>>();
         let one = || keys([("p".to_owned(), 1)]);
@@ -181,6 +178,26 @@ mod tests {
         assert!(of_big(7).is_some());
         assert!(of_big(9).is_none(), "counted as if it were text, it is more than a mebibyte");
         assert!(NewEntities::new(&table(), keys([]), many(1)).is_none(), "columns are as long as the keys");
+    }
+
+    /// Each takes as many rows as fit, be they told by the longest value of each column or one by one.
+    #[test]
+    fn long_rows_are_divided_by_their_bytes() {
+        let plain = "x".repeat(STRING_MAX_UTF16_UNITS);
+        let entities = of_texts(vec![Some(&*plain); 150]).unwrap();
+        assert_eq!(shape(&entities), [("p".to_owned(), 100), ("p".to_owned(), 50)]);
+        // Each character becomes six.
+        let escaped = "\u{1}".repeat(STRING_MAX_UTF16_UNITS);
+        let texts = (0..100).map(|row| Some(if row % 2 == 0 { "short" } else { &*escaped })).collect();
+        let entities = of_texts(texts).unwrap();
+        let lengths: Vec<usize> = shape(&entities).into_iter().map(|(_, length)| length).collect();
+        assert_eq!(lengths, [43, 42, 15], "{} bytes each pair of rows", 6 * STRING_MAX_UTF16_UNITS);
+        for (index, batch) in entities.batches().unwrap().iter().enumerate() {
+            assert!(batch.payload_bytes() < EGT_MAX_BYTES, "{index}");
+        }
+        let alone = keys((0..50).map(|row| (row.to_string(), 0)));
+        let column = EdmColumn::String(StringArray::from(vec![&*escaped; 50]));
+        assert_eq!(NewEntities::new(&table(), alone, vec![(name("t"), column)]).unwrap().transactions(), 50);
     }
 
     /// Where transactions are not counted exactly, they are no longer than what was supposed.

@@ -74,6 +74,19 @@ pub(in crate::table) fn operation_bytes_at_most_of<'a>(
     frame + 2 * LONGEST_BYTE * key_bytes + properties.map(property).sum::<usize>()
 }
 
+/// The same for an operation with these properties, which are counted exactly.
+pub(in crate::table) fn operation_bytes_at_most_with<'a>(
+    table: &TableName,
+    key_bytes: usize,
+    version_bytes: usize,
+    properties: impl Iterator<Item = (&'a PropertyName, EdmRef<'a>)>,
+) -> usize {
+    let property =
+        |(name, value): (&PropertyName, EdmRef<'_>)| ",".len() + length(|out| json::write_property(out, name, value));
+    operation_bytes_at_most_of(table, key_bytes, version_bytes, [].into_iter())
+        + properties.map(property).sum::<usize>()
+}
+
 /// Writes the body, which belongs under the header `Content-Type: multipart/mixed; boundary=batch_<id>`.
 ///
 /// `endpoint` is scheme and authority, and the account's path where the emulator needs one, without a slash at the end.

@@ -28,7 +28,11 @@ pub fn write_entity(out: &mut impl Write, entity: &Entity) -> fmt::Result {
     out.write_char('}')
 }
 
-fn write_property(out: &mut impl Write, name: &PropertyName, value: EdmRef<'_>) -> fmt::Result {
+/// Writes a property, without a comma.
+///
+/// # Errors
+/// Those of `out`.
+pub(super) fn write_property(out: &mut impl Write, name: &PropertyName, value: EdmRef<'_>) -> fmt::Result {
     if is_annotated(value) {
         write!(out, "\"{name}@odata.type\":\"{}\",", value.edm_type())?;
     }

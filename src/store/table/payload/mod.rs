@@ -14,6 +14,6 @@ mod json;
 #[cfg(test)]
 mod tests;
 
-pub(super) use body::operation_bytes_at_most_of;
 pub use body::{ENVELOPE_BYTES, WIDEST_ENDPOINT, operation_bytes, operation_bytes_at_most, write_address, write_body};
+pub(super) use body::{operation_bytes_at_most_of, operation_bytes_at_most_with};
 pub use json::write_entity;
