@@ -38,7 +38,7 @@ use super::scan::with_run_time_filters;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
-use super::tx::{Claims, Locks, Serial, WriteSpace};
+use super::tx::{Claims, HeldBackSpace, Locks, Serial, WriteSpace};
 use super::workers::Workers;
 use super::{stoppable, tuning};
 use crate::calls::StatementMoments;
@@ -104,6 +104,7 @@ pub struct Engine {
     recorder: Arc<Recorder>,
     sequences: Arc<Sequences>,
     write_space: Arc<WriteSpace>,
+    held_back: Arc<HeldBackSpace>,
     clock: Arc<dyn Clock>,
     config: EngineConfig,
     base: SessionState,
@@ -157,6 +158,7 @@ impl Engine {
             let recorder = Recorder::new(store.clone());
             let sequences = Arc::new(Sequences::new(stores.clone()));
             let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
+            let held_back = HeldBackSpace::within(base.runtime_env().memory_pool.clone(), config.query_memory);
             let (locks, serial, copies, long_writes, hub, statistics, counters) = Default::default();
             let sessions = Arc::new(Sessions::since(clock.now().unix_micros()));
             Ok(Arc::new(Self {
@@ -165,6 +167,7 @@ impl Engine {
                 recorder,
                 sequences,
                 write_space,
+                held_back,
                 clock,
                 workers: Workers::start(config.query_threads)?,
                 config,
@@ -204,6 +207,11 @@ impl Engine {
 
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// The memory of rows that statements hold back.
+    pub(super) fn held_back(&self) -> &Arc<HeldBackSpace> {
+        &self.held_back
     }
 
     /// Where transactions collect what they write.

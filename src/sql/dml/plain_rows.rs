@@ -14,9 +14,10 @@ use tablegate_types::style::Style;
 
 use super::Changed;
 use super::checks::is_required;
+use super::generated_keys::generated_key;
 use super::listed_columns::{ListedColumns, ROWS_PER_BATCH};
 use super::new_rows::NewRows;
-use super::rows::{generated_key, stored_as};
+use super::rows::stored_as;
 use super::target::TargetColumn;
 use super::values::{Cell, CellValues, ValuesList};
 use super::writes::Writes;

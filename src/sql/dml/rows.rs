@@ -10,9 +10,9 @@ use tablegate_store::table::NewEntities;
 use tablegate_types::edm;
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
-use uuid::Uuid;
 
 use super::checks::not_null;
+use super::generated_keys::generated_keys;
 use super::target::TargetColumn;
 use super::writes::Writes;
 use crate::batches::keys_of_batch;
@@ -41,13 +41,7 @@ impl RowsToWrite {
         let column =
             |index: usize| targets.iter().position(|t| *t == TargetColumn::Known(index)).map(|i| batch.column(i));
         let keys = match &relation.generated_partition {
-            Some(partition) => {
-                let mut keys = EntityKeys::with_capacity(batch.num_rows());
-                for key in generated_keys(partition, batch.num_rows())? {
-                    keys.push(key.partition.as_str(), key.row.as_str())?;
-                }
-                keys
-            }
+            Some(partition) => generated_keys(partition, batch.num_rows())?,
             None => {
                 let arrays = key_arrays(relation, &column)?;
                 relation.codec.encode_keys(&arrays)?
@@ -108,15 +102,6 @@ fn key_arrays<'a>(relation: &Relation, column: &dyn Fn(usize) -> Option<&'a Arra
         arrays.push(values.clone());
     }
     Ok(arrays)
-}
-
-/// RowKeys in the order of insertion: UUIDs of version 7 begin with the time.
-pub(crate) fn generated_keys(partition: &str, rows: usize) -> SqlResult<Vec<EntityKey>> {
-    (0..rows).map(|_| generated_key(partition)).collect()
-}
-
-pub(super) fn generated_key(partition: &str) -> SqlResult<EntityKey> {
-    Ok(EntityKey::parse(partition, &Uuid::now_v7().simple().to_string())?)
 }
 
 /// The property that keeps the values of a column, and the type they are stored as values of; `None` for what is not a

@@ -154,7 +154,8 @@ impl Copy<'_> {
             return Ok(None);
         }
         if let Some(partition) = &self.after.generated_partition {
-            return generated_keys(partition, rows).map(Some);
+            let keys = generated_keys(partition, rows)?;
+            return Ok(Some((0..rows).map(|row| keys.key(row)).collect()));
         }
         self.after.codec.encode_batch(&self.key_parts(values)?).map(Some).map_err(Into::into)
     }
@@ -165,17 +166,15 @@ impl Copy<'_> {
         values: &[ArrayRef],
         (partitions, rows): (&StringArray, &StringArray),
     ) -> SqlResult<EntityKeys> {
+        if !self.rewrite.keeps_keys {
+            return match &self.after.generated_partition {
+                Some(partition) => generated_keys(partition, rows.len()),
+                None => Ok(self.after.codec.encode_keys(&self.key_parts(values)?)?),
+            };
+        }
         let mut keys = EntityKeys::with_capacity(rows.len());
-        if self.rewrite.keeps_keys {
-            for row in 0..rows.len() {
-                keys.push(partitions.value(row), rows.value(row))?;
-            }
-        } else if let Some(partition) = &self.after.generated_partition {
-            for key in generated_keys(partition, rows.len())? {
-                keys.push(key.partition.as_str(), key.row.as_str())?;
-            }
-        } else {
-            keys = self.after.codec.encode_keys(&self.key_parts(values)?)?;
+        for row in 0..rows.len() {
+            keys.push(partitions.value(row), rows.value(row))?;
         }
         Ok(keys)
     }

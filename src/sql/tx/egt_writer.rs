@@ -17,6 +17,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::claims::{Claims, changed_since_snapshot};
 use super::held_back::HeldBack;
+use super::held_back_space::HeldBackSpace;
 use super::in_flight::{Columns, Egt, Failure, Handed, InFlight};
 use super::locks::Mark;
 use super::window::Window;
@@ -84,9 +85,9 @@ impl EgtWriter {
     /// Where the store commits many together, all or nothing, the statement's beginning is held back: if it fails before
     /// that is too long, nothing is committed.
     #[must_use]
-    pub(crate) fn holding_back(mut self) -> Self {
+    pub(crate) fn holding_back(mut self, space: &Arc<HeldBackSpace>) -> Self {
         let (store, table) = (self.in_flight.store().clone(), self.relation.stored.name.clone());
-        self.held_back = self.in_flight.takes_groups().then(|| HeldBack::new(store, table));
+        self.held_back = self.in_flight.takes_groups().then(|| HeldBack::new(store, table, space));
         self
     }
 
@@ -281,7 +282,8 @@ impl EgtWriter {
             committed = self.in_flight.publish(&*rows, held_back.extent()).await;
         }
         if let Ok(false) = committed {
-            committed = self.in_flight.run_together(held_back.into_windows()).await.map(|()| true);
+            let (windows, _taken) = held_back.into_windows();
+            committed = self.in_flight.run_together(windows).await.map(|()| true);
         }
         drop(locks);
         committed.map(drop).map_err(|failure| self.told(failure))

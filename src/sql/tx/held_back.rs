@@ -7,9 +7,11 @@ use tablegate_store::model::{EntityKey, TableName};
 use tablegate_store::table::{EntityWindow, NewEntities, Operation, SeededHash, StagedRows, TableStore};
 
 use super::ahead::Ahead;
+use super::held_back_space::{HeldBackSpace, Taken};
 use super::in_flight::{Columns, Handed};
 
-/// How much is held back at most, counted as rows take memory until they are written.
+/// How much is held back at most, counted as rows take memory until they are written: less where many statements share
+/// the memory.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What each row takes besides its values.
 const ROW_BYTES: usize = 128;
@@ -19,14 +21,16 @@ pub(super) struct HeldBack {
     store: Arc<dyn TableStore>,
     table: TableName,
     windows: Vec<Handed>,
-    bytes: usize,
+    taken: Taken,
+    /// There is no memory left to hold back more.
+    is_short: bool,
     /// What is written ahead: nothing as long as there is one window, which is as soon written at the end.
     ahead: Option<Ahead>,
 }
 
 impl HeldBack {
-    pub(super) fn new(store: Arc<dyn TableStore>, table: TableName) -> Self {
-        Self { store, table, windows: Vec::new(), bytes: 0, ahead: None }
+    pub(super) fn new(store: Arc<dyn TableStore>, table: TableName, space: &Arc<HeldBackSpace>) -> Self {
+        Self { store, table, windows: Vec::new(), taken: space.begin(), is_short: false, ahead: None }
     }
 
     pub(super) async fn push(&mut self, window: Handed) {
@@ -45,7 +49,7 @@ impl HeldBack {
             // All of them go one way.
             (None, _) => self.ahead = None,
         }
-        self.bytes += match &window {
+        let bytes = match &window {
             Handed::Egts(egts) => {
                 let operations = egts.iter().flat_map(|egt| egt.batch.operations());
                 let bytes =
@@ -54,6 +58,7 @@ impl HeldBack {
             }
             Handed::Columns(Columns { window, .. }) => window.bytes() + ROW_BYTES * window.len(),
         };
+        self.is_short |= !self.taken.add(bytes);
         self.windows.push(window);
     }
 
@@ -63,7 +68,7 @@ impl HeldBack {
 
     /// Whether it is too much to wait any longer.
     pub(super) fn is_full(&self) -> bool {
-        self.bytes >= BYTES_MAX
+        self.is_short || self.taken.bytes() >= BYTES_MAX
     }
 
     /// All rows, where all of them are written ahead.
@@ -81,8 +86,9 @@ impl HeldBack {
         self.windows.iter().map(of).fold((0, 0), add)
     }
 
-    pub(super) fn into_windows(self) -> Vec<Handed> {
-        self.windows
+    /// What is to be committed, and what holds its memory until it is.
+    pub(super) fn into_windows(self) -> (Vec<Handed>, Taken) {
+        (self.windows, self.taken)
     }
 
     /// The first row, as they came, whose key came before: the key, and where the row was in the input.

@@ -85,7 +85,8 @@ impl Session {
             None
         } else {
             let claims = self.transaction.take_claims();
-            let writer = self.direct_writer(&relation, "COPY FROM")?.with_claims(claims).holding_back();
+            let writer =
+                self.direct_writer(&relation, "COPY FROM")?.with_claims(claims).holding_back(self.engine.held_back());
             let mode = WriteMode::Direct(Box::new(writer));
             Some(DirectRows::new(Writes::new(&self.engine, relation.clone(), self.reads(), mode)))
         };
