@@ -5,6 +5,7 @@
 mod accounted;
 pub mod activity;
 mod advisory;
+mod apart;
 mod aside;
 mod batches;
 mod calls;

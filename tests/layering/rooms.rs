@@ -40,6 +40,7 @@ const ROOMS: &[&str] = &[
     "database",
     "calls",
     "expr",
+    "apart",
     "key_range",
     "newest",
     "reads",
