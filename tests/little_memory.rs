@@ -1,5 +1,5 @@
 //! Statements that keep more than there is memory for give what they give where there is plenty: aggregates of each value once and
-//! in an order of their own, locks.
+//! in an order of their own, values that are long together, locks.
 
 use std::sync::Arc;
 
@@ -70,6 +70,19 @@ async fn aggregates_of_many_values_give_the_same_with_little_memory() {
             assert!(given == expected, "{aggregates} by {group}: {:?} and not {:?}", given.first(), expected.first());
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn values_that_are_long_together_are_computed_a_few_rows_at_a_time() {
+    let mut session = session(LITTLE).await;
+    let texts = "SELECT sum(length(repeat('x', 100000) || n)), count(*) FROM generate_series(1, 3000) AS s(n)";
+    assert_eq!(try_run(&mut session, texts).await.unwrap(), ["|300010893|3000"]);
+    let greatest = "SELECT length(max(repeat('x', 100000) || n)) FROM generate_series(1, 3000) AS s(n)";
+    assert_eq!(try_run(&mut session, greatest).await.unwrap(), ["|100003"]);
+    let found = "SELECT count(*) FROM generate_series(1, 3000) AS s(n) WHERE n || repeat('x', 100000) LIKE '7%'";
+    assert_eq!(try_run(&mut session, found).await.unwrap(), ["|111"]);
+    let one = "SELECT length(repeat('x', 100000000) || n) FROM generate_series(1, 2) AS s(n)";
+    assert_eq!(try_run(&mut session, one).await.unwrap_err().kind, ErrorKind::OutOfMemory);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

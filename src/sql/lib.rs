@@ -15,6 +15,7 @@ mod copies;
 mod cursor;
 mod database;
 mod ddl;
+mod divided;
 mod dml;
 pub mod engine;
 mod explain;

@@ -28,6 +28,7 @@ const ROOMS: &[&str] = &[
     "accounted",
     "short_batches",
     "short_lists",
+    "divided",
     "turns",
     "workers",
     "catalog",

@@ -40,6 +40,7 @@ use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceC
 use self::chosen::with_choices;
 pub(crate) use self::exec::ApartExec;
 use self::shape::Shape;
+use crate::divided::computed_before;
 use crate::passing::Plan;
 
 /// The plan, in which such aggregations take no more memory than there is. It is to be run in turns after this.
@@ -51,6 +52,8 @@ pub(crate) fn apart(plan: &Plan) -> Result<Plan> {
     let below = children.iter().map(|child| apart(child)).collect::<Result<Vec<_>>>()?;
     let is_same = children.iter().zip(&below).all(|(before, now)| Arc::ptr_eq(before, now));
     let plan = if is_same { Arc::clone(plan) } else { with_children(plan, below)? };
+    // Long values of the rows are computed in a node of their own, which can divide its batches.
+    let plan = computed_before(plan)?;
     match Shape::of(&plan)? {
         Some(shape) => Ok(Arc::new(ApartExec::new(&plan, shape)?)),
         None => with_choices(plan),
