@@ -451,3 +451,27 @@ async fn a_block_of_many_rows_in_several_tables_takes_about_as_long_as_in_one() 
     // Gone through for each row, it would be thousands of times as much.
     assert!(taken[1] < taken[0] * 20, "{taken:?} of the processor");
 }
+
+#[tokio::test]
+async fn rows_of_a_block_are_written_in_turns() {
+    let engine =
+        Engine::open(Arc::new(MemoryStore::new(Arc::new(SystemClock))), Arc::new(SystemClock), EngineConfig::default());
+    let mut session = session(&engine.await.unwrap());
+    let columns: Vec<String> = (0..30).map(|column| format!("c{column} int")).collect();
+    execute(&mut session, &format!("CREATE TABLE wide (id int PRIMARY KEY, {})", columns.join(", "))).await.unwrap();
+    execute(&mut session, "SET egt.mode = observe").await.unwrap();
+    execute(&mut session, "BEGIN").await.unwrap();
+    // One batch of rows, which take many turns together on any machine.
+    let insert = format!("INSERT INTO wide SELECT n{} FROM generate_series(1, 8000) AS s(n)", ", n".repeat(30));
+    let mut turns = 0;
+    {
+        let mut statement = std::pin::pin!(execute(&mut session, &insert));
+        let counted = std::future::poll_fn(|context| {
+            turns += 1;
+            statement.as_mut().poll(context)
+        });
+        counted.await.unwrap();
+    }
+    assert!(turns >= 15, "{turns}");
+    execute(&mut session, "ROLLBACK").await.unwrap();
+}

@@ -10,6 +10,7 @@ mod direct_reads;
 mod filter_pushdown;
 mod join_blocks;
 mod layering;
+mod little_memory;
 mod monitoring;
 mod psql_catalog;
 mod rest_door;

@@ -159,7 +159,8 @@ impl Engine {
             let sequences = Arc::new(Sequences::new(stores.clone()));
             let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
             let held_back = HeldBackSpace::within(base.runtime_env().memory_pool.clone(), config.query_memory);
-            let (locks, serial, copies, long_writes, hub, statistics, counters) = Default::default();
+            let locks = Arc::new(Locks::within(base.runtime_env().memory_pool.clone()));
+            let (serial, copies, long_writes, hub, statistics, counters) = Default::default();
             let sessions = Arc::new(Sessions::since(clock.now().unix_micros()));
             Ok(Arc::new(Self {
                 stores,

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tablegate_store::table::Direction;
 
 use self::document::{Document, Field, Part};
+use super::apart::ApartExec;
 use super::passing::PassingExec;
 use super::reads::Reads;
 use super::scan::EntityScanExec;
@@ -184,7 +185,7 @@ fn text(value: &Value) -> String {
 
 fn node(plan: &Arc<dyn ExecutionPlan>, reads: Option<&Arc<Reads>>, options: &ExplainOptions) -> Node {
     // These hand rows on: nothing a reader of the plan can act on.
-    if (plan.is::<CooperativeExec>() || plan.is::<PassingExec>())
+    if (plan.is::<CooperativeExec>() || plan.is::<PassingExec>() || plan.is::<ApartExec>())
         && let [only] = plan.children().as_slice()
     {
         return node(only, reads, options);

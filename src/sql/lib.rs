@@ -5,6 +5,7 @@
 mod accounted;
 pub mod activity;
 mod advisory;
+mod apart;
 mod aside;
 mod batches;
 mod calls;
@@ -14,6 +15,7 @@ mod copies;
 mod cursor;
 mod database;
 mod ddl;
+mod divided;
 mod dml;
 pub mod engine;
 mod explain;

@@ -22,6 +22,7 @@ use crate::observe::Footprint;
 use crate::reads::Reads;
 use crate::relation::Relation;
 use crate::syntax::RowStrength;
+use crate::turns::Pace;
 use crate::tx::{Claims, EgtCount, EgtWriter, Found, Transaction, changed_since_snapshot, moved_row};
 
 /// How a statement's writes are treated.
@@ -45,6 +46,7 @@ pub(crate) struct Writes<'a> {
     changed: ChangedKeys,
     has_several_changes: bool,
     locks_early: bool,
+    pace: Pace,
 }
 
 /// What happens to a stored entity: properties that get a value, properties that go.
@@ -57,7 +59,8 @@ pub(crate) struct Change {
 impl<'a> Writes<'a> {
     pub(crate) fn new(engine: &Engine, relation: Arc<Relation>, reads: Arc<Reads>, mode: WriteMode<'a>) -> Self {
         let changed = ChangedKeys::new(engine.memory("keys of changed rows"));
-        Self { relation, reads, now: engine.now(), mode, changed, has_several_changes: false, locks_early: false }
+        let (now, pace) = (engine.now(), Pace::begin());
+        Self { relation, reads, now, mode, changed, has_several_changes: false, locks_early: false, pace }
     }
 
     /// Rows are locked as they are found, also where they are committed as they come.
@@ -181,6 +184,7 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// 55P03, 40P01 when it cannot be locked; when the store fails.
     pub(crate) async fn lock_current(&mut self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+        self.pace.give_way().await;
         let relation = self.relation.clone();
         let Some(claims) = self.claims_mut() else { return self.current(key).await };
         claims.lock(&relation, key, RowStrength::Update).await?;
@@ -290,6 +294,7 @@ impl<'a> Writes<'a> {
     }
 
     async fn put_insertion(&mut self, entity: Entity) -> SqlResult<()> {
+        self.pace.give_way().await;
         let (relation, now) = (self.relation.clone(), self.now);
         match &mut self.mode {
             WriteMode::Direct(writer) => writer.push(Operation::Insert(entity)).await,
@@ -305,6 +310,7 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// As [`Writes::insert`], but for 23505.
     pub(crate) async fn upsert(&mut self, entity: Entity, replace: bool) -> SqlResult<()> {
+        self.pace.give_way().await;
         entity.check()?;
         if let WriteMode::Direct(writer) = &mut self.mode {
             let operation = if replace { Operation::InsertOrReplace(entity) } else { Operation::InsertOrMerge(entity) };
@@ -329,6 +335,7 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// 40001 when it is gone meanwhile, 0A000 or 54000 when a block would break a rule of EGTs.
     pub(crate) async fn update(&mut self, key: &EntityKey, etag: &ETag, change: Change) -> SqlResult<()> {
+        self.pace.give_way().await;
         if let WriteMode::Direct(writer) = &mut self.mode
             && change.removed.is_empty()
         {
@@ -360,6 +367,7 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// 0A000 or 54000 when a block would break a rule of EGTs.
     pub(crate) async fn delete(&mut self, key: EntityKey, etag: &ETag) -> SqlResult<()> {
+        self.pace.give_way().await;
         self.check_insertion_before_it_goes(&key).await?;
         let (relation, now) = (self.relation.clone(), self.now);
         match &mut self.mode {
@@ -410,6 +418,7 @@ impl<'a> Writes<'a> {
         strength: RowStrength,
     ) -> SqlResult<Option<Option<StoredEntity>>> {
         let relation = self.relation.clone();
+        self.pace.give_way().await;
         let Some(claims) = self.claims_mut() else { return Ok(None) };
         claims.lock(&relation, key, strength).await?;
         if self.own_image(key)?.is_some() {

@@ -37,10 +37,13 @@ mod sort_key;
 mod syntax;
 mod typed;
 
-pub(super) use aggregates::{FIRST_OF, ITEMS_OF, ONLY_OF, find as find_aggregate, sorts_itself};
+pub(super) use aggregates::{
+    FIRST_OF, ITEMS_OF, ONLY_OF, comparable, find as find_aggregate, listed_of, rectangular, sorts_itself,
+};
 pub(super) use catalog_functions::{CatalogFunctions, name_of, oid_of};
 pub(super) use fold::{constants, folded, has_constant_part, is_foldable, is_immutable_cast, unaliased};
 pub(super) use function::refused as refused_call;
+pub(super) use kernels::{Choice, choice_of};
 pub(super) use parameters::{Parameters, index as parameter_number, value_of as parameter_value};
 pub(super) use pass::typed as type_plan;
 pub(super) use pending::{

@@ -18,6 +18,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 
 use super::exec::DictionaryAggregateExec;
+use crate::expr::sorts_itself;
 use crate::scan::EntityScanExec;
 
 #[derive(Debug)]
@@ -65,6 +66,7 @@ fn grouped_column(aggregate: &AggregateExec) -> Option<usize> {
     let can_be_done = aggregate.aggr_expr().iter().all(|function| {
         function.groups_accumulator_supported()
             && function.order_bys().is_empty()
+            && !sorts_itself(function.fun())
             && !function.expressions().iter().any(&uses)
     });
     (can_be_done && !filters.into_iter().any(uses)).then_some(column)

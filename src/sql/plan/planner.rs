@@ -31,6 +31,7 @@ use super::{
     changes, earliest, edm_types, frames, guarded_calls, joins, list_order, multisets, names, origins,
     settings_in_turn, size, unnest,
 };
+use crate::apart::apart;
 use crate::aside::aside;
 use crate::calls::interrupt_of;
 use crate::catalog::{Sequence, View};
@@ -293,7 +294,7 @@ impl Planner<'_> {
         physical: &Arc<dyn ExecutionPlan>,
     ) -> SqlResult<Arc<dyn ExecutionPlan>> {
         let interrupt = interrupt_of(state.config_options());
-        let physical = turns::in_turns(physical, &interrupt)?;
+        let physical = turns::in_turns(&apart(physical)?, &interrupt)?;
         let (running, context) = (physical.clone(), context_of(state, &physical));
         let run = async move { Ok(execute_stream(running, context)?) };
         let mut rows = self.engine.workers().run(interrupt, run).await?;
@@ -350,7 +351,7 @@ impl Planner<'_> {
         let state = self.engine.state_with(self.reads.clone(), interrupt.clone());
         let raised = interrupt.clone();
         let run = async move {
-            let physical = turns::in_turns(&optimized(&state, plan).await?, &raised)?;
+            let physical = turns::in_turns(&apart(&optimized(&state, plan).await?)?, &raised)?;
             let context = context_of(&state, &physical);
             Ok(execute_stream(physical, context)?)
         };

@@ -8,12 +8,15 @@
 //!     exec        what makes the rows of a node do so
 //!     rule        where in a plan such nodes are
 //!     condition   what a join asks of each pair: its turn may be over within a single batch
+//!     pace        work that is no plan's: rows that are written one by one
 //! ```
 
 mod condition;
 mod exec;
+mod pace;
 mod rule;
 mod stream;
 
+pub(super) use self::pace::Pace;
 pub(super) use self::rule::in_turns;
 pub(super) use self::stream::Turns;

@@ -20,6 +20,7 @@ use tablegate_types::interrupt::Interrupt;
 use super::condition::Condition;
 use super::exec::InTurns;
 use crate::accounted::accounted;
+use crate::divided::divided;
 use crate::passing::{PassingExec, Plan};
 use crate::short_batches::with_short_batches;
 use crate::short_lists::with_short_lists;
@@ -37,6 +38,10 @@ pub(crate) fn in_turns(plan: &Plan, interrupt: &Interrupt) -> Result<Plan> {
         // A node whose rows take turns has the properties of the node itself.
         false => Arc::clone(plan).replace_children(below, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))?,
     };
+    if let Some(divided) = divided(&plan)? {
+        // It may give many batches for one.
+        return Ok(PassingExec::above(divided, InTurns { interrupt: interrupt.clone() }));
+    }
     if passes_on(&plan) {
         return Ok(plan);
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures::{Stream, StreamExt};
 
 /// How long rows come without a pause. Long beside what a pause costs, short beside what a client notices.
-const TURN: Duration = Duration::from_millis(5);
+pub(super) const TURN: Duration = Duration::from_millis(5);
 
 thread_local! {
     /// When the turn began of the rows that are being asked for on this thread.

@@ -40,7 +40,6 @@ const HANDED_ON: &str =
     "Lists are made anew where they are handed on; what was before is freed, and is the allocator's for a moment.";
 const ONCE: &str =
     "To find the texts that are there twice, keys of all that are kept are made beside them, and gone a moment later.";
-const LOCKS: &str = "A lock takes some 200 bytes that are no query's; a session has at most 1,000,000.";
 const WRITTEN: &str = "Rows that are written are made a batch at a time: of each client some 8,000 entities of a kilobyte, with their texts.";
 
 use Way::{Deaf, Each, Halves, Line, Lines, Long, Parameter, Parameters, Prepare, Say};
@@ -181,7 +180,8 @@ pub(super) const HOSTILE: &[Hostile] = &[
     may("20,000 savepoints", Each(&["BEGIN"], "SAVEPOINT s{i}", 20_000)),
     may("20,000 channels", Each(&[], "LISTEN c{i}", 20_000)),
     may("500 temporary tables", Each(&[], "CREATE TEMP TABLE t{i} (id int PRIMARY KEY, t text)", 500)),
-    beyond("advisory locks", 600, LOCKS, Say(&["SELECT count(pg_advisory_lock(a)) FROM generate_series(1, 5000000) a"])),
+    may("advisory locks", Say(&["SELECT count(pg_advisory_lock(a)) FROM generate_series(1, 5000000) a"])),
+    may("advisory locks of a transaction, each many times", Say(&["BEGIN", "SELECT count(pg_advisory_xact_lock(a % 7)) FROM generate_series(1, 50000000) a", "ROLLBACK"])),
     may("notifications of 10 GB", Say(&["LISTEN c", "BEGIN", "SELECT count(pg_notify('c', repeat('x', 7000) || a)) FROM generate_series(1, 1000000) a", "ROLLBACK"])),
     // Values and lines that come.
     may("a parameter of 60 MB", Parameter("SELECT length($1::text)", "", "x", 60 * MILLION, "")),

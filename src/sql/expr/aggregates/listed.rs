@@ -25,7 +25,7 @@ use crate::expr::typed::ValueType;
 
 /// What becomes of the values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(in crate::expr) enum Gives {
+pub(crate) enum Gives {
     /// An array, of this type. Arrays in it have one length, unless it is a set of sorted values that one is chosen of.
     Array { list: SqlType, is_sorted_set: bool },
     /// One text of those that are not NULL, with the second argument between them.
@@ -47,7 +47,7 @@ const COMPACTED_LEAST: usize = 64 * 1024;
 
 /// The aggregate. What its values are sorted by are its last arguments.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(in crate::expr) struct Listed {
+pub(crate) struct Listed {
     gives: Gives,
     sorts: Vec<SortOptions>,
     is_distinct: bool,
@@ -83,7 +83,22 @@ impl Listed {
         })
     }
 
-    fn is_of_arrays(&self) -> bool {
+    /// What its values are sorted by, which its last arguments are.
+    pub(crate) fn sorts(&self) -> &[SortOptions] {
+        &self.sorts
+    }
+
+    pub(crate) fn is_distinct(&self) -> bool {
+        self.is_distinct
+    }
+
+    /// Whether it is one text: then its second argument is what stands between the others.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.gives, Gives::Text)
+    }
+
+    /// Whether its items are arrays of one length.
+    pub(crate) fn is_of_arrays(&self) -> bool {
         let Gives::Array { list: SqlType::Array(item), is_sorted_set: false } = &self.gives else { return false };
         matches!(**item, SqlType::Array(_))
     }
@@ -334,8 +349,8 @@ fn list(items: ArrayRef, lengths: &[usize]) -> ArrayRef {
     Arc::new(ListArray::new(field, OffsetBuffer::from_lengths(lengths.iter().copied()), items, Some(nulls)))
 }
 
-/// Zero is zero and NaN is NaN, however they are written.
-fn comparable(keys: &ArrayRef) -> ArrayRef {
+/// The keys with zero as zero and NaN as NaN, however they are written.
+pub(crate) fn comparable(keys: &ArrayRef) -> ArrayRef {
     if let Some(floats) = keys.as_primitive_opt::<Float64Type>() {
         let plain = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
         return Arc::new(floats.unary::<_, Float64Type>(plain));

@@ -195,7 +195,7 @@ fn check_rectangular(collected: &ScalarValue) -> Result<()> {
 ///
 /// # Errors
 /// 22004 and 2202E as PostgreSQL says them.
-pub(super) fn rectangular(arrays: &ListArray) -> Result<()> {
+pub(crate) fn rectangular(arrays: &ListArray) -> Result<()> {
     let refused = |kind, message| Err(DataFusionError::External(SqlError::new(kind, message)));
     let mut lengths = arrays.offsets().lengths();
     let first = arrays.offsets().lengths().next();

@@ -27,7 +27,9 @@ pub(super) use self::bigints::sum_of_bigints;
 pub(super) use self::extreme::Extreme;
 pub(super) use self::float_extreme::FloatExtreme;
 pub(super) use self::floats::{of_floats, sum_of_reals};
+pub(crate) use self::listed::comparable;
 pub(super) use self::listed::{Gives, Listed};
+pub(crate) use self::lists::rectangular;
 pub(super) use self::lists::{array_agg, string_agg};
 pub(super) use self::variance::{Deviation, Variance};
 
@@ -197,7 +199,12 @@ impl AggregateUDFImpl for BitXorOfDistinct {
 
 /// Whether a list has an order of its own, whatever order its rows come in.
 pub(crate) fn sorts_itself(function: &AggregateUDF) -> bool {
-    function.inner().downcast_ref::<Listed>().is_some()
+    listed_of(function).is_some()
+}
+
+/// The list that has an order of its own, if it is one.
+pub(crate) fn listed_of(function: &AggregateUDF) -> Option<&Listed> {
+    function.inner().downcast_ref::<Listed>()
 }
 
 /// An aggregate of arguments whose types are not final.

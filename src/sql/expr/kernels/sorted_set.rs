@@ -9,13 +9,16 @@ use arrow::array::{
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{SortOptions, take};
 use arrow::datatypes::{DataType, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
+use datafusion::common::ScalarValue;
+use datafusion::physical_expr::ScalarFunctionExpr;
+use datafusion::physical_expr::expressions::{Column, Literal};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::interrupt;
 use tablegate_types::sql_type::SqlType;
 
 use super::interval::{by_part, scaled};
 use super::sort_key::comparable;
-use super::{Kernel, Operands};
+use super::{Computation, Kernel, Operands};
 
 /// The first of the most frequent values.
 pub(crate) static MODE: Kernel = Kernel { name: "mode", evaluate: |operands, _| mode(operands) };
@@ -36,6 +39,41 @@ pub(crate) static PERCENTILES_CONT: Kernel =
     Kernel { name: "percentiles_cont", evaluate: |operands, t| percentiles_cont(operands, t, false) };
 pub(crate) static PERCENTILES_CONT_UNSORTED: Kernel =
     Kernel { name: "percentiles_cont_unsorted", evaluate: |operands, t| percentiles_cont(operands, t, true) };
+
+/// What a call chooses of a list of sorted values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Choice {
+    Mode,
+    /// The first value at or behind a fraction of them.
+    At(f64),
+}
+
+/// The column of lists that a call chooses a value of each from, and which one, where that is known beforehand. Of a list of this
+/// value alone it would choose the same.
+pub(crate) fn choice_of(call: &ScalarFunctionExpr) -> Option<(usize, Choice)> {
+    let kernel = call.fun().inner().downcast_ref::<Computation>()?.kernel;
+    let list = call.args().first()?.downcast_ref::<Column>()?.index();
+    if std::ptr::eq(kernel, &MODE) {
+        return Some((list, Choice::Mode));
+    }
+    let fraction = call.args().get(1)?.downcast_ref::<Literal>()?.value();
+    match fraction {
+        ScalarValue::Float64(Some(fraction)) if std::ptr::eq(kernel, &PERCENTILE_DISC) => {
+            Some((list, Choice::At(fraction.clamp(0.0, 1.0))))
+        }
+        _ => None,
+    }
+}
+
+impl Choice {
+    /// The place of the value among so many; `None` where that depends on the values.
+    pub(crate) fn place(self, count: usize) -> Option<usize> {
+        match self {
+            Self::Mode => None,
+            Self::At(fraction) => Some(place(0, count, fraction)),
+        }
+    }
+}
 
 /// The order of the values in all lists, by their places.
 fn order_of(operands: &Operands<'_>, lists: &Sorted<'_>) -> SqlResult<DynComparator> {

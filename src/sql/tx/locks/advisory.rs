@@ -11,6 +11,7 @@ use tablegate_types::error::{Notice, SqlResult};
 
 use super::error::{LOCKS_MAX, LockError};
 use super::held::{LockWait, Place};
+use super::memory::{LockMemory, advisory_bytes, advisory_time_bytes};
 use super::mode::{Mode, Modes, TableMode};
 use super::registry::{AdvisoryKey, Locks, Owner, Request, Target, Wanted};
 
@@ -63,17 +64,18 @@ struct State {
     /// How many of those there were at each savepoint.
     savepoints: Vec<usize>,
     notices: Vec<Notice>,
+    memory: LockMemory,
 }
 
 /// How often a lock is held, exclusively and shared.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
-    session: [u64; 2],
-    transaction: [u64; 2],
+    session: [u32; 2],
+    transaction: [u32; 2],
 }
 
 impl Counts {
-    fn of(&mut self, level: Level, sharing: Sharing) -> &mut u64 {
+    fn of(&mut self, level: Level, sharing: Sharing) -> &mut u32 {
         let counts = match level {
             Level::Session => &mut self.session,
             Level::Transaction => &mut self.transaction,
@@ -82,7 +84,7 @@ impl Counts {
     }
 
     fn modes(self) -> Modes {
-        let is_held = |index: usize| self.session[index] + self.transaction[index] > 0;
+        let is_held = |index: usize| self.session[index] > 0 || self.transaction[index] > 0;
         let with = |modes: Modes, sharing: Sharing, held| if held { modes.with(sharing.mode()) } else { modes };
         with(with(Modes::NONE, Sharing::Exclusive, is_held(0)), Sharing::Shared, is_held(1))
     }
@@ -98,6 +100,7 @@ impl AdvisoryLocks {
             of_transaction: Vec::new(),
             savepoints: Vec::new(),
             notices: Vec::new(),
+            memory: LockMemory::new(&locks.memory),
         };
         Self(Arc::new(Shared { locks, state: Mutex::new(state), turn: tokio::sync::Mutex::default() }))
     }
@@ -117,9 +120,7 @@ impl AdvisoryLocks {
     /// 53200 for too many locks.
     pub(crate) fn try_lock(&self, key: AdvisoryKey, level: Level, sharing: Sharing) -> SqlResult<bool> {
         let mut state = self.lock_state();
-        if state.held.len() >= LOCKS_MAX {
-            return Err(LockError::TooMany.into_error("advisory lock"));
-        }
+        state.has_room().map_err(|error| error.into_error("advisory lock"))?;
         match self.0.locks.request(state.owner, &Target::Advisory(key), sharing.mode(), false) {
             Request::Granted(_) => {
                 state.note(key, level, sharing);
@@ -133,10 +134,8 @@ impl AdvisoryLocks {
         let _turn = self.0.turn.lock().await;
         let (target, mode) = (Target::Advisory(key), sharing.mode());
         let (owner, request) = {
-            let state = self.lock_state();
-            if state.held.len() >= LOCKS_MAX {
-                return Err(LockError::TooMany);
-            }
+            let mut state = self.lock_state();
+            state.has_room()?;
             (state.owner, self.0.locks.request(state.owner, &target, mode, true))
         };
         match request {
@@ -230,9 +229,23 @@ impl Drop for Shared {
 }
 
 impl State {
+    /// Makes sure that one more can be noted.
+    fn has_room(&mut self) -> Result<(), LockError> {
+        if self.held.len() >= LOCKS_MAX {
+            return Err(LockError::TooMany);
+        }
+        self.memory.has_room(advisory_bytes() + advisory_time_bytes())
+    }
+
     fn note(&mut self, key: AdvisoryKey, level: Level, sharing: Sharing) {
-        *self.held.entry(key).or_default().of(level, sharing) += 1;
+        let locks = self.held.len();
+        let count = self.held.entry(key).or_default().of(level, sharing);
+        *count = count.saturating_add(1);
+        if self.held.len() > locks {
+            self.memory.take(advisory_bytes());
+        }
         if level == Level::Transaction {
+            self.memory.take(advisory_time_bytes());
             self.of_transaction.push((key, sharing));
         }
     }
@@ -240,6 +253,7 @@ impl State {
     /// Gives back those of the transaction beyond so many.
     fn give_back(&mut self, locks: &Locks, mark: usize) {
         for (key, sharing) in self.of_transaction.split_off(mark.min(self.of_transaction.len())) {
+            self.memory.give_back(advisory_time_bytes());
             if let Some(counts) = self.held.get_mut(&key) {
                 let count = counts.of(Level::Transaction, sharing);
                 *count = count.saturating_sub(1);
@@ -254,6 +268,7 @@ impl State {
         let modes = counts.modes();
         if modes.is_empty() {
             self.held.remove(&key);
+            self.memory.give_back(advisory_bytes());
         }
         locks.restore(self.owner, &Target::Advisory(key), modes);
     }
@@ -267,6 +282,9 @@ impl std::fmt::Debug for AdvisoryLocks {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
+    use tablegate_types::error::ErrorKind;
+
     use super::*;
 
     const KEY: AdvisoryKey = AdvisoryKey::One(1);
@@ -293,6 +311,27 @@ mod tests {
         locks.end_transaction();
         assert!(all.room() < 50_000, "{}", all.room());
         assert!(all.is_unused());
+    }
+
+    #[test]
+    fn locks_and_the_times_that_they_were_taken_are_a_part_of_the_memory() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(4 << 20));
+        let all = Arc::new(Locks::within(pool.clone()));
+        let locks = AdvisoryLocks::new(all.clone(), 1);
+        let refused_at = |level, key: fn(i64) -> i64| {
+            let refused =
+                |number: &i64| locks.try_lock(AdvisoryKey::One(key(*number)), level, Sharing::Shared).is_err();
+            let refused = (0..LOCKS_MAX as i64).find(refused);
+            locks.unlock_all();
+            locks.end_transaction();
+            refused
+        };
+        assert!(refused_at(Level::Session, |number| number).is_some_and(|locks| locks > 10_000));
+        assert_eq!((pool.reserved(), all.is_unused()), (0, true));
+        assert!(refused_at(Level::Transaction, |number| number % 7).is_some_and(|times| times > 50_000));
+        assert_eq!((pool.reserved(), all.is_unused()), (0, true));
+        let error = LockError::NoMemory(0).into_error("advisory lock");
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::OutOfMemory, "out of shared memory"));
     }
 
     #[test]
@@ -343,7 +382,7 @@ mod tests {
         }
         assert_eq!((all.blocking(1), all.waits().get(&1).copied()), (vec![2], Some("advisory")));
         let error = other.lock(KEY, Level::Session, Sharing::Shared, wait).await.unwrap_err();
-        assert_eq!(error.kind, tablegate_types::error::ErrorKind::DeadlockDetected);
+        assert_eq!(error.kind, ErrorKind::DeadlockDetected);
         other.unlock_all();
         waiting.await.unwrap().unwrap();
     }

@@ -38,7 +38,7 @@ impl Circle {
 
 fn describe(wanted: &Wanted) -> String {
     match (&wanted.target, wanted.mode) {
-        (Target::Row(table, key), _) => format!("a lock on row {key} of \"{table}\""),
+        (Target::Row(row), _) => format!("a lock on row {} of \"{}\"", row.1, row.0),
         (Target::Table(oid), Mode::Table(mode)) => format!("{mode:?}Lock on relation {oid}"),
         (Target::Table(oid), Mode::Row(_)) => format!("a lock on relation {oid}"),
         (Target::Advisory(key), mode) => {

@@ -5,7 +5,7 @@ use tablegate_types::error::{ErrorKind, SqlError};
 
 use crate::relation::Relation;
 
-/// Most locks of one transaction: some 200 MB of them.
+/// Most locks of one transaction, where there is memory for them.
 pub(super) const LOCKS_MAX: usize = 1_000_000;
 
 /// Why a lock was not had.
@@ -19,6 +19,8 @@ pub(crate) enum LockError {
     Deadlock(String),
     /// The transaction has too many locks.
     TooMany,
+    /// There is no memory left for it, beside so many bytes of others.
+    NoMemory(usize),
 }
 
 impl LockError {
@@ -28,7 +30,7 @@ impl LockError {
         let context = format!("while locking row {key} in relation \"{}\"", relation.name);
         match self {
             LockError::Busy => self.into_error(&format!("row in relation \"{}\"", relation.name)),
-            LockError::Timeout | LockError::Deadlock(_) | LockError::TooMany => {
+            LockError::Timeout | LockError::Deadlock(_) | LockError::TooMany | LockError::NoMemory(_) => {
                 self.into_error(&relation.name).with_context(context)
             }
         }
@@ -57,6 +59,9 @@ impl LockError {
             LockError::TooMany => SqlError::new(ErrorKind::OutOfMemory, "too many locks in one transaction")
                 .with_detail(format!("A transaction holds at most {LOCKS_MAX} locks."))
                 .with_hint("Change or lock fewer rows in each transaction."),
+            LockError::NoMemory(bytes) => SqlError::new(ErrorKind::OutOfMemory, "out of shared memory")
+                .with_detail(format!("The locks that are held here take {} MB.", bytes >> 20))
+                .with_hint("Hold fewer locks at a time, or raise the limit with --query-memory."),
         }
     }
 }

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::deadlock;
 use super::error::{LOCKS_MAX, LockError};
+use super::memory::{LockMemory, row_bytes, table_bytes};
 use super::mode::{Mode, Modes, TableMode};
 use super::registry::{Locks, Owner, Request, Target, Wanted};
 use super::weak::Strong;
@@ -35,6 +36,7 @@ pub(crate) struct HeldLocks {
     held: Vec<Held>,
     /// The tables among them, in the same order.
     tables: SmallVec<[u32; 4]>,
+    memory: LockMemory,
 }
 
 struct Held {
@@ -42,7 +44,24 @@ struct Held {
     /// What was held of the target before.
     before: Modes,
     /// Others learn from it that a table is locked: given up when it is locked no longer.
-    _strong: Option<Strong>,
+    _strong: Option<Box<Strong>>,
+}
+
+impl Held {
+    /// What it takes. Those of a window are few, and gone when it is written.
+    fn bytes(&self) -> usize {
+        match &self.locked {
+            Locked::One(target) => bytes_of(target),
+            Locked::Rows => 0,
+        }
+    }
+}
+
+fn bytes_of(target: &Target) -> usize {
+    match target {
+        Target::Row(row) => row_bytes(&row.1),
+        Target::Table(_) | Target::Advisory(_) => table_bytes(),
+    }
 }
 
 /// What was locked at once.
@@ -55,8 +74,8 @@ enum Locked {
 impl HeldLocks {
     /// No locks yet, of a session that its clients know by this number.
     pub(crate) fn new(locks: Arc<Locks>, process: i32) -> Self {
-        let owner = locks.new_owner(process);
-        Self { locks, owner, held: Vec::new(), tables: SmallVec::new() }
+        let (owner, memory) = (locks.new_owner(process), LockMemory::new(&locks.memory));
+        Self { locks, owner, held: Vec::new(), tables: SmallVec::new(), memory }
     }
 
     /// No locks yet, of the same session.
@@ -75,7 +94,7 @@ impl HeldLocks {
         strength: RowStrength,
         wait: LockWait,
     ) -> Result<bool, LockError> {
-        let target = Target::Row(table.clone(), key.clone());
+        let target = Target::row(table, key);
         let before = self.lock(target, Mode::Row(strength), wait).await?;
         Ok(before.keep_row_unchanged())
     }
@@ -113,16 +132,16 @@ impl HeldLocks {
 
     /// A row was committed in the place of the one that had this version, and is locked still.
     pub(crate) fn note_replaced(&self, table: &StoredTable, key: &EntityKey, version: ETag) {
-        self.locks.note_replaced(&Target::Row(table.clone(), key.clone()), version);
+        self.locks.note_replaced(&Target::row(table, key), version);
     }
 
     /// Whether the row that had this version is gone, and another one in its place, as far as those know who waited for it.
     pub(crate) fn is_replaced(&self, table: &StoredTable, key: &EntityKey, version: &ETag) -> bool {
-        self.locks.is_replaced(&Target::Row(table.clone(), key.clone()), version)
+        self.locks.is_replaced(&Target::row(table, key), version)
     }
 
     pub(crate) fn holds_rows(&self) -> bool {
-        self.held.iter().any(|held| matches!(held.locked, Locked::Rows | Locked::One(Target::Row(..))))
+        self.held.iter().any(|held| matches!(held.locked, Locked::Rows | Locked::One(Target::Row(_))))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -157,14 +176,16 @@ impl HeldLocks {
     /// Gives back those of the row locks taken since the mark for which `done` says so. Later marks mean nothing after.
     pub(crate) fn release_rows_since(&mut self, mark: Mark, done: impl Fn(&EntityKey) -> bool) {
         let since = self.held.split_off(mark.0.min(self.held.len()));
-        let is_done = |held: &Held| matches!(&held.locked, Locked::One(Target::Row(_, key)) if done(key));
+        let is_done = |held: &Held| matches!(&held.locked, Locked::One(Target::Row(row)) if done(&row.1));
         let (released, kept): (Vec<Held>, Vec<Held>) = since.into_iter().partition(is_done);
         self.held.extend(kept);
         // Backwards, so that what was strengthened ends as it began.
         released.into_iter().rev().for_each(|held| self.give_back(held));
     }
 
-    fn give_back(&self, Held { locked, before, _strong }: Held) {
+    fn give_back(&mut self, held: Held) {
+        self.memory.give_back(held.bytes());
+        let Held { locked, before, _strong } = held;
         match locked {
             Locked::One(target) => self.locks.restore(self.owner, &target, before),
             Locked::Rows => self.locks.release_many(self.owner),
@@ -175,6 +196,7 @@ impl HeldLocks {
         if self.held.len() >= LOCKS_MAX {
             return Err(LockError::TooMany);
         }
+        self.memory.has_room(bytes_of(&target))?;
         let is_first = !matches!(target, Target::Table(oid) if self.tables.contains(&oid));
         let strong = self.locks.announce(&target, mode);
         let before = match self.locks.take_weak(self.owner, &target, mode, is_first) {
@@ -185,7 +207,8 @@ impl HeldLocks {
             if let Target::Table(oid) = target {
                 self.tables.push(oid);
             }
-            self.held.push(Held { locked: Locked::One(target), before, _strong: strong });
+            self.memory.take(bytes_of(&target));
+            self.held.push(Held { locked: Locked::One(target), before, _strong: strong.map(Box::new) });
         }
         Ok(before)
     }

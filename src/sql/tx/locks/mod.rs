@@ -10,6 +10,7 @@
 //!     many       the rows of a window, locked at once
 //!     weak       the locks of tables that nearly every statement takes, noted by session
 //!     deadlock   whether a wait can ever end
+//!     memory     what locks take is a part of the memory of queries
 //!     held       the locks of one transaction, given back when it is dropped
 //!     advisory   the locks of one session on numbers
 //! ```
@@ -19,6 +20,7 @@ mod deadlock;
 mod error;
 mod held;
 mod many;
+mod memory;
 mod mode;
 mod registry;
 #[cfg(test)]

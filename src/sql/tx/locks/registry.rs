@@ -7,8 +7,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use datafusion::execution::memory_pool::MemoryPool;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use smallvec::{SmallVec, smallvec};
@@ -31,9 +32,16 @@ const SHARDS: u8 = 64;
 pub(super) enum Target {
     /// By its OID: TRUNCATE gives a table another name in the store.
     Table(u32),
-    Row(StoredTable, EntityKey),
+    /// Whoever has the lock and the registry share what says which row it is.
+    Row(Arc<(StoredTable, EntityKey)>),
     /// A number that only clients know the meaning of.
     Advisory(AdvisoryKey),
+}
+
+impl Target {
+    pub(super) fn row(table: &StoredTable, key: &EntityKey) -> Self {
+        Self::Row(Arc::new((table.clone(), key.clone())))
+    }
 }
 
 /// What an advisory lock is on: a `bigint`, or a pair of `integer`, which are different things.
@@ -80,6 +88,8 @@ pub(crate) struct Locks {
     last_transaction: AtomicU64,
     /// What each waiting transaction waits for. Locked before a shard, never after.
     waiting: Mutex<HashMap<Owner, Wanted>>,
+    /// What sessions count their locks in.
+    pub(super) memory: Arc<dyn MemoryPool>,
     pub(super) counts: WaitCounts,
 }
 
@@ -121,6 +131,12 @@ pub(super) enum Request {
 #[derive(Default)]
 struct Lock {
     holders: SmallVec<[Holder; 1]>,
+    /// Of most locks there is no more than a holder.
+    more: Option<Box<More>>,
+}
+
+#[derive(Default)]
+struct More {
     queue: VecDeque<Waiter>,
     /// The version of a row in whose place another row was committed under this lock: those who waited for it learn so that it is
     /// gone.
@@ -138,8 +154,16 @@ struct Waiter {
     granted: oneshot::Sender<Modes>,
 }
 
+#[cfg(test)]
 impl Default for Locks {
     fn default() -> Self {
+        Self::within(Arc::new(datafusion::execution::memory_pool::UnboundedMemoryPool::default()))
+    }
+}
+
+impl Locks {
+    /// None yet; what they take will be a part of this memory.
+    pub(crate) fn within(memory: Arc<dyn MemoryPool>) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         Self {
             shards,
@@ -148,12 +172,11 @@ impl Default for Locks {
             key_hash: SeededHash::default(),
             last_transaction: AtomicU64::new(0),
             waiting: Mutex::default(),
+            memory,
             counts: WaitCounts::default(),
         }
     }
-}
 
-impl Locks {
     /// Waits that ended, and those under way.
     pub(crate) fn figures(&self) -> LockFigures {
         let WaitCounts { waits, waited, timeouts, deadlocks } = &self.counts;
@@ -182,7 +205,7 @@ impl Locks {
     pub(super) fn take_weak(&self, owner: Owner, target: &Target, mode: Mode, is_first: bool) -> Option<Modes> {
         match target {
             Target::Table(oid) if is_weak(mode) => self.weak.take(owner, *oid, mode, is_first, |noted| self.add(noted)),
-            Target::Table(_) | Target::Row(..) | Target::Advisory(_) => None,
+            Target::Table(_) | Target::Row(_) | Target::Advisory(_) => None,
         }
     }
 
@@ -216,7 +239,7 @@ impl Locks {
             return false;
         }
         let is_one = |target: &Target| match target {
-            Target::Row(of, key) => of == table && self.many.holds(owner, table, self.key_hash.of(key)),
+            Target::Row(row) => row.0 == *table && self.many.holds(owner, table, self.key_hash.of(&row.1)),
             Target::Table(_) | Target::Advisory(_) => false,
         };
         let is_free = self.shards.iter().all(|shard| !guard(shard).iter().any(|(target, _)| is_one(target)));
@@ -230,16 +253,16 @@ impl Locks {
     pub(super) fn release_many(&self, owner: Owner) {
         let Some((table, moved)) = self.many.forget(owner) else { return };
         for key in moved {
-            self.restore(owner, &Target::Row(table.clone(), key), Modes::NONE);
+            self.restore(owner, &Target::Row(Arc::new((table.clone(), key))), Modes::NONE);
         }
     }
 
     /// Takes a lock that is free, or gets in the queue for it where `queue` says so.
     pub(super) fn request(&self, owner: Owner, target: &Target, mode: Mode, queue: bool) -> Request {
         let (mut shard, hash) = self.shard(target);
-        if let Target::Row(table, key) = target
+        if let Target::Row(row) = target
             && !self.many.is_empty()
-            && let Some((holder, strength)) = self.many.take(table, key, hash)
+            && let Some((holder, strength)) = self.many.take(&row.0, &row.1, hash)
         {
             let entry = shard.entry(hash, |(locked, _)| locked == target, |(locked, _)| self.hash(locked));
             let (_, lock) = entry.or_insert_with(|| (target.clone(), Lock::default())).into_mut();
@@ -265,10 +288,11 @@ impl Locks {
         }
         let (granted, receiver) = oneshot::channel();
         let waiter = Waiter { owner, mode, granted };
+        let queue = &mut lock.more_mut().queue;
         if held.is_empty() {
-            lock.queue.push_back(waiter);
+            queue.push_back(waiter);
         } else {
-            lock.queue.push_front(waiter);
+            queue.push_front(waiter);
         }
         Request::Queued(receiver)
     }
@@ -308,9 +332,10 @@ impl Locks {
         let (mut shard, hash) = self.shard(target);
         let Ok(mut entry) = shard.find_entry(hash, |(locked, _)| locked == target) else { return };
         let lock = &mut entry.get_mut().1;
-        match lock.queue.iter().position(|waiter| waiter.owner == owner) {
+        let place = lock.queue().position(|waiter| waiter.owner == owner);
+        match place {
             Some(place) => {
-                lock.queue.remove(place);
+                lock.more_mut().queue.remove(place);
                 lock.grant_waiting();
             }
             None => {
@@ -329,7 +354,7 @@ impl Locks {
     pub(super) fn note_replaced(&self, target: &Target, version: ETag) {
         let (mut shard, hash) = self.shard(target);
         if let Some((_, lock)) = shard.find_mut(hash, |(locked, _)| locked == target) {
-            lock.replaced = Some(version);
+            lock.more_mut().replaced = Some(version);
         }
     }
 
@@ -338,7 +363,7 @@ impl Locks {
         let (shard, hash) = self.shard(target);
         shard
             .find(hash, |(locked, _)| locked == target)
-            .is_some_and(|(_, lock)| lock.replaced.as_ref() == Some(version))
+            .is_some_and(|(_, lock)| lock.more.as_ref().is_some_and(|more| more.replaced.as_ref() == Some(version)))
     }
 
     /// The transactions that must end, or give up, before this one gets what it waits for.
@@ -370,7 +395,7 @@ impl Locks {
     fn hash(&self, target: &Target) -> u64 {
         let key_hash = self.key_hash;
         match target {
-            Target::Row(_, key) => key_hash.of(key),
+            Target::Row(row) => key_hash.of(&row.1),
             Target::Table(oid) => key_hash.of_bytes(&oid.to_le_bytes()),
             Target::Advisory(AdvisoryKey::One(key)) => key_hash.of_bytes(&key.to_le_bytes()),
             Target::Advisory(AdvisoryKey::Pair(first, second)) => {
@@ -390,11 +415,11 @@ impl Locks {
             for (target, lock) in guard(shard).iter() {
                 let shown = match target {
                     Target::Table(oid) => ShownTarget::Table(*oid),
-                    Target::Row(..) if lock.queue.is_empty() => continue,
-                    Target::Row(table, _) => ShownTarget::Row(table.clone()),
+                    Target::Row(_) if lock.queue().next().is_none() => continue,
+                    Target::Row(row) => ShownTarget::Row(row.0.clone()),
                     Target::Advisory(key) => ShownTarget::Advisory(*key),
                 };
-                let is_row = matches!(target, Target::Row(..));
+                let is_row = matches!(target, Target::Row(_));
                 let mut push = |owner: Owner, mode: &'static str, granted: bool| {
                     let (transaction, process) = (owner.transaction, owner.process);
                     rows.push(LockRow { target: shown.clone(), transaction, process, mode, granted });
@@ -402,7 +427,7 @@ impl Locks {
                 for holder in &lock.holders {
                     holder.modes.names(is_row).for_each(|mode| push(holder.owner, mode, true));
                 }
-                for waiter in &lock.queue {
+                for waiter in lock.queue() {
                     Modes::NONE.with(waiter.mode).names(is_row).for_each(|mode| push(waiter.owner, mode, false));
                 }
             }
@@ -415,7 +440,7 @@ impl Locks {
         let waiting = self.waiting();
         let name = |wanted: &Wanted| match wanted.target {
             Target::Table(_) => "relation",
-            Target::Row(..) => "tuple",
+            Target::Row(_) => "tuple",
             Target::Advisory(_) => "advisory",
         };
         waiting.iter().map(|(owner, wanted)| (owner.process, name(wanted))).collect()
@@ -444,7 +469,16 @@ impl Locks {
 
 impl Lock {
     fn is_unused(&self) -> bool {
-        self.holders.is_empty() && self.queue.is_empty()
+        self.holders.is_empty() && self.queue().next().is_none()
+    }
+
+    /// Those that wait, in the order of asking.
+    fn queue(&self) -> impl Iterator<Item = &Waiter> {
+        self.more.iter().flat_map(|more| &more.queue)
+    }
+
+    fn more_mut(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
     }
 
     fn held_by(&self, owner: Owner) -> Modes {
@@ -453,7 +487,7 @@ impl Lock {
 
     /// What those in the queue want.
     fn wanted(&self) -> Modes {
-        self.queue.iter().fold(Modes::NONE, |modes, waiter| modes.with(waiter.mode))
+        self.queue().fold(Modes::NONE, |modes, waiter| modes.with(waiter.mode))
     }
 
     /// Whether the mode conflicts with no mode that another transaction holds on the target, or has asked for earlier.
@@ -493,11 +527,11 @@ impl Lock {
     fn grant_waiting(&mut self) {
         let mut wanted_earlier = Modes::NONE;
         let mut place = 0;
-        while let Some(waiter) = self.queue.get(place) {
+        while let Some(waiter) = self.more.as_ref().and_then(|more| more.queue.get(place)) {
             if !self.is_free_for(waiter.owner, waiter.mode, wanted_earlier) {
                 wanted_earlier = wanted_earlier.with(waiter.mode);
                 place += 1;
-            } else if let Some(waiter) = self.queue.remove(place) {
+            } else if let Some(waiter) = self.more_mut().queue.remove(place) {
                 let before = self.add(waiter.owner, waiter.mode);
                 // Who gives up waiting looks for the grant before the receiver is dropped: see `Locks::abandon`.
                 let _ = waiter.granted.send(before);
@@ -507,11 +541,12 @@ impl Lock {
 
     /// Grants what one in the queue waits for, out of turn, unless a holder is in its way.
     fn overtake(&mut self, owner: Owner) -> bool {
-        let Some(place) = self.queue.iter().position(|waiter| waiter.owner == owner) else { return false };
-        if !self.is_free_for(owner, self.queue[place].mode, Modes::NONE) {
+        let found = self.queue().enumerate().find(|(_, waiter)| waiter.owner == owner);
+        let Some((place, mode)) = found.map(|(place, waiter)| (place, waiter.mode)) else { return false };
+        if !self.is_free_for(owner, mode, Modes::NONE) {
             return false;
         }
-        if let Some(waiter) = self.queue.remove(place) {
+        if let Some(waiter) = self.more_mut().queue.remove(place) {
             let before = self.add(owner, waiter.mode);
             let _ = waiter.granted.send(before);
         }
@@ -522,7 +557,7 @@ impl Lock {
         let conflicts = mode.conflicts();
         let held = self.held_by(owner);
         let holders = self.holders.iter().filter(|h| h.owner != owner && h.modes.overlap(conflicts)).map(|h| h.owner);
-        let earlier = self.queue.iter().take_while(|waiter| waiter.owner != owner);
+        let earlier = self.queue().take_while(|waiter| waiter.owner != owner);
         let earlier = earlier.filter(|w| held.is_empty() && Modes::NONE.with(w.mode).overlap(conflicts));
         holders.chain(earlier.map(|waiter| waiter.owner)).collect()
     }

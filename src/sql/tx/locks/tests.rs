@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 use futures::FutureExt;
 use futures::future::join_all;
 use proptest::prelude::*;
@@ -478,5 +479,28 @@ async fn circles_are_broken_however_many_there_are() {
     });
     let ended = tokio::time::timeout(Duration::from_secs(300), join_all(tasks)).await.expect("a circle was not found");
     assert!(ended.into_iter().all(|task| task.is_ok()));
+    assert!(locks.is_unused());
+}
+
+#[tokio::test]
+async fn locks_of_many_rows_are_a_part_of_the_memory() {
+    let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(2 << 20));
+    let locks = Arc::new(Locks::within(pool.clone()));
+    let (mut a, mut b) = (HeldLocks::new(locks.clone(), 1), HeldLocks::new(locks.clone(), 2));
+    let mark = a.mark();
+    let mut rows = 0;
+    let refused = loop {
+        match lock(&mut a, rows, RowStrength::Update, LockWait::No).await {
+            Ok(_) => rows += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, LockError::NoMemory(_)), "{refused:?}");
+    assert!((2_000..10_000).contains(&rows), "{rows}");
+    // A few rows can be locked all the same.
+    lock(&mut b, rows + 1, RowStrength::Update, LockWait::No).await.unwrap();
+    a.release_to(mark);
+    assert_eq!(pool.reserved(), 0);
+    drop((a, b));
     assert!(locks.is_unused());
 }

@@ -1,0 +1,52 @@
+//! Lists of sorted values of which a query makes use of one value each, as `mode` and `percentile_disc` do.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_plan::projection::ProjectionExec;
+
+use super::exec::ApartExec;
+use super::with_children;
+use crate::expr::{Choice, choice_of};
+use crate::passing::Plan;
+
+/// The plan, in which only such values are kept of lists, if its uppermost node alone says what becomes of them.
+///
+/// # Errors
+/// XX000 if the new plan is not valid, which would be a defect here.
+pub(super) fn with_choices(plan: Plan) -> Result<Plan> {
+    let Some(projection) = plan.downcast_ref::<ProjectionExec>() else { return Ok(plan) };
+    let Some(apart) = projection.input().downcast_ref::<ApartExec>() else { return Ok(plan) };
+    let choices = choices(projection.expr().iter().map(|projected| &projected.expr))?;
+    if choices.is_empty() {
+        return Ok(plan);
+    }
+    let apart = Arc::new(apart.choosing(&choices)?);
+    with_children(&plan, vec![apart])
+}
+
+/// The columns that are used for one choice, and nothing else.
+fn choices<'e>(exprs: impl Iterator<Item = &'e Arc<dyn PhysicalExpr>>) -> Result<Vec<(usize, Choice)>> {
+    let mut uses: HashMap<usize, Option<Choice>> = HashMap::new();
+    for expr in exprs {
+        expr.apply(|part| {
+            let choice = part.downcast_ref::<ScalarFunctionExpr>().and_then(choice_of);
+            if let Some((column, choice)) = choice {
+                let known = uses.entry(column).or_insert(Some(choice));
+                *known = known.filter(|known| *known == choice);
+                return Ok(TreeNodeRecursion::Jump);
+            }
+            if let Some(column) = part.downcast_ref::<Column>() {
+                uses.insert(column.index(), None);
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+    }
+    let mut choices: Vec<_> = uses.into_iter().filter_map(|(column, choice)| Some((column, choice?))).collect();
+    choices.sort_by_key(|(column, _)| *column);
+    Ok(choices)
+}

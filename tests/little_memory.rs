@@ -1,0 +1,97 @@
+//! Statements that keep more than there is memory for give what they give where there is plenty: aggregates of each value once and
+//! in an order of their own, values that are long together, locks.
+
+use std::sync::Arc;
+
+use tablegate::backends::memory::MemoryStore;
+use tablegate::sql::outcome::Outcome;
+use tablegate::sql::session::{Position, Session, SessionOptions};
+use tablegate::sql::{Engine, EngineConfig};
+use tablegate::store::model::SystemClock;
+use tablegate::types::error::{ErrorKind, SqlResult};
+
+use crate::support::lines::lines;
+
+const LITTLE: usize = 12 << 20;
+const PLENTY: usize = 1 << 30;
+
+async fn session(query_memory: usize) -> Session {
+    let config = EngineConfig { query_memory, query_threads: 2, ..EngineConfig::default() };
+    let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+    let engine = Engine::open(store, Arc::new(SystemClock), config).await.unwrap();
+    Session::new(engine, SessionOptions::default()).unwrap()
+}
+
+async fn try_run(session: &mut Session, sql: &str) -> SqlResult<Vec<String>> {
+    let mut last = Vec::new();
+    for statement in session.parse(sql)? {
+        let prepared = session.prepare(statement, &[]).await?;
+        let outcome = session.execute(&prepared, Vec::new(), Position::Last).await?;
+        if let Outcome::Rows(rows) = outcome {
+            last = lines(session, rows).await?;
+        }
+    }
+    Ok(last)
+}
+
+/// 100,000 rows: few groups and many, values that come twice and more, NULLs.
+const ROWS: &str = "(SELECT n % 3 AS few, n % 20000 AS many, n % 60000 AS a, (n * 7919) % 80021 AS b, \
+    CASE WHEN n % 11 > 0 THEN 'text ' || n % 40000 END AS t, n FROM generate_series(1, 100000) AS s(n)) AS r";
+
+/// What an aggregation of these rows gives, in an order.
+async fn grouped(session: &mut Session, group: &str, aggregates: &str) -> SqlResult<Vec<String>> {
+    let sql = match group {
+        "" => format!("SELECT {aggregates} FROM {ROWS}"),
+        group => format!("SELECT {group}, {aggregates} FROM {ROWS} GROUP BY {group}"),
+    };
+    let mut lines = try_run(session, &sql).await?;
+    lines.sort();
+    Ok(lines)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn aggregates_of_many_values_give_the_same_with_little_memory() {
+    let (mut little, mut plenty) = (session(LITTLE).await, session(PLENTY).await);
+    let aggregates = [
+        "count(DISTINCT a), count(DISTINCT b), sum(n), count(*)",
+        "sum(DISTINCT a), avg(DISTINCT b), count(DISTINCT t), count(t), min(t), avg(n)",
+        "count(DISTINCT a) FILTER (WHERE n % 2 = 0), count(DISTINCT a), count(DISTINCT t) FILTER (WHERE n < 0)",
+        "md5(array_agg(a ORDER BY b DESC, n)::text), md5(string_agg(t, ',' ORDER BY n DESC)), count(DISTINCT b)",
+        "md5(array_agg(DISTINCT t ORDER BY t DESC)::text), md5(string_agg(DISTINCT t, '-')), sum(n)",
+        "percentile_disc(0.3) WITHIN GROUP (ORDER BY t), mode() WITHIN GROUP (ORDER BY a), percentile_disc(0.5) WITHIN GROUP (ORDER BY b DESC)",
+        "md5(json_agg(a ORDER BY n)::text), percentile_cont(0.25) WITHIN GROUP (ORDER BY b DESC)",
+        "md5(array_agg(n / 3.0::float8 ORDER BY n / 7.0::float8 DESC)::text), count(*)",
+    ];
+    for group in ["", "many", "few, t"] {
+        for aggregates in aggregates {
+            let expected = grouped(&mut plenty, group, aggregates).await.unwrap();
+            let given = grouped(&mut little, group, aggregates).await;
+            let given = given.unwrap_or_else(|error| panic!("{aggregates} by {group}: {error:?}"));
+            assert!(given == expected, "{aggregates} by {group}: {:?} and not {:?}", given.first(), expected.first());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn values_that_are_long_together_are_computed_a_few_rows_at_a_time() {
+    let mut session = session(LITTLE).await;
+    let texts = "SELECT sum(length(repeat('x', 100000) || n)), count(*) FROM generate_series(1, 3000) AS s(n)";
+    assert_eq!(try_run(&mut session, texts).await.unwrap(), ["|300010893|3000"]);
+    let greatest = "SELECT length(max(repeat('x', 100000) || n)) FROM generate_series(1, 3000) AS s(n)";
+    assert_eq!(try_run(&mut session, greatest).await.unwrap(), ["|100003"]);
+    let found = "SELECT count(*) FROM generate_series(1, 3000) AS s(n) WHERE n || repeat('x', 100000) LIKE '7%'";
+    assert_eq!(try_run(&mut session, found).await.unwrap(), ["|111"]);
+    let one = "SELECT length(repeat('x', 100000000) || n) FROM generate_series(1, 2) AS s(n)";
+    assert_eq!(try_run(&mut session, one).await.unwrap_err().kind, ErrorKind::OutOfMemory);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_locks_than_there_is_memory_for_are_refused_and_given_back() {
+    let mut session = session(LITTLE).await;
+    let locks = "SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 500000) AS s(n)";
+    let error = try_run(&mut session, locks).await.unwrap_err();
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::OutOfMemory, "out of shared memory"));
+    try_run(&mut session, "SELECT pg_advisory_unlock_all()").await.unwrap();
+    let some = "SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 1000) AS s(n)";
+    assert_eq!(try_run(&mut session, some).await.unwrap(), ["|1000"]);
+}
