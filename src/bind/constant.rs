@@ -1,7 +1,7 @@
 //! Literals: what a text means as a value of a type, and how the type prints it.
 
 use tablegate_types::ScalarValue;
-use tablegate_types::error::SqlResult;
+use tablegate_types::error::{ErrorKind, SqlResult};
 use tablegate_types::input::parse_text_as;
 use tablegate_types::oid::of_oid;
 use tablegate_types::output::{Style, TextColumn};
@@ -19,14 +19,14 @@ use crate::numeric;
 pub(crate) fn read(text: &str, oid: Oid, typmod: i32, reading: Reading) -> SqlResult<Literal> {
     // What the digits of an interval are of, its fields say.
     if let Some(limits) = TimeLimits::of_modifier(TimeType::Interval, typmod.into()).filter(|_| oid == oids::INTERVAL) {
-        return Ok(Literal::Value(parse_text_as(&SqlType::Limited(limits), text, reading)?));
+        return read_as(text, &SqlType::Limited(limits), reading);
     }
     let as_written = || Literal::Text(text.into());
     if oid == oids::NUMERIC {
         return match numeric::printed(text) {
             Some(digits) => Ok(Literal::Text(digits.into())),
             // For the error.
-            None => Ok(Literal::Value(parse_text_as(&SqlType::Numeric(None), text, reading)?)),
+            None => read_as(text, &SqlType::Numeric(None), reading),
         };
     }
     // Their digits are those that are written.
@@ -34,7 +34,16 @@ pub(crate) fn read(text: &str, oid: Oid, typmod: i32, reading: Reading) -> SqlRe
         parse_text_as(&SqlType::Array(item), text, reading)?;
     }
     let Some(sql_type) = known_type(oid) else { return Ok(as_written()) };
-    Ok(Literal::Value(parse_text_as(&sql_type, text, reading)?))
+    read_as(text, &sql_type, reading)
+}
+
+fn read_as(text: &str, sql_type: &SqlType, reading: Reading) -> SqlResult<Literal> {
+    match parse_text_as(sql_type, text, reading) {
+        Ok(value) => Ok(Literal::Read { value, text: text.into() }),
+        // A word like `now`: what it means is known when the expression is computed.
+        Err(error) if error.kind == ErrorKind::FeatureNotSupported => Ok(Literal::Text(text.into())),
+        Err(error) => Err(error),
+    }
 }
 
 /// The text of a value, as its type prints it; `None` for NULL.
@@ -42,7 +51,7 @@ pub(crate) fn printed(literal: &Literal, oid: Oid) -> Option<String> {
     match literal {
         Literal::Null => None,
         Literal::Text(text) => Some(text.to_string()),
-        Literal::Value(value) => Some(printed_value(value, oid).unwrap_or_default()),
+        Literal::Value(value) | Literal::Read { value, .. } => Some(printed_value(value, oid).unwrap_or_default()),
     }
 }
 

@@ -45,7 +45,13 @@ pub enum Collation {
 #[derive(Debug, Clone)]
 pub enum Literal {
     Null,
+    /// A number or a truth value.
     Value(ScalarValue),
+    /// A value, and the text that it was read from.
+    Read {
+        value: ScalarValue,
+        text: Box<str>,
+    },
     /// The text of a value: as it was written of a literal that has no type yet, else as its type prints it.
     Text(Box<str>),
 }

@@ -35,13 +35,13 @@ mod scope;
 mod usage;
 mod walk;
 
-pub use self::binder::{Binder, BoundSubQuery, SubQueries};
+pub use self::binder::{Binder, BoundSubQuery, SYMMETRIC, SubQueries, set_right};
 pub use self::catalogue::{BuiltInOnly, Catalogue, Lookup, Oid};
 pub use self::expr::{BoundExpr, ExprKind, ExprType};
 pub use self::parameters::Parameters;
 pub use self::place::{Place, Source};
 pub use self::print::{Names, Printing};
-pub use self::scope::{Entry, Scope, ScopeColumn};
+pub use self::scope::{Entry, Name, Scope, ScopeColumn};
 pub use self::usage::Usage;
 
 #[cfg(test)]

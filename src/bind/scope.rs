@@ -32,6 +32,14 @@ pub struct ScopeColumn {
     pub ty: ExprType,
 }
 
+/// A name as it is written: an unquoted one also means what it equals but for case, where nothing is called exactly so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    /// Folded, unless it is quoted.
+    pub text: String,
+    pub is_quoted: bool,
+}
+
 /// Where a column is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
@@ -63,18 +71,13 @@ impl Scope<'_> {
     ///
     /// # Errors
     /// 42702 where several tables have one of the name.
-    fn by_name(&self, name: &str, place: Place) -> SqlResult<Option<Found>> {
+    fn by_name(&self, name: &Name, place: Place) -> SqlResult<Option<Found>> {
         for (level, entries) in self.levels() {
-            let mut found = None;
-            for (entry, known) in entries.iter().enumerate() {
-                let Some(column) = known.column(name, place)? else { continue };
-                if found.is_some() {
-                    return Err(ambiguous(name, place));
-                }
-                found = Some(Found { level, entry, column });
-            }
-            if found.is_some() {
-                return Ok(found);
+            let columns = |entry: usize| entries[entry].columns.iter().enumerate().map(move |column| (entry, column));
+            let all = (0..entries.len()).flat_map(columns);
+            let known = all.map(|(entry, (column, known))| (Found { level, entry, column }, known.name.as_str()));
+            if let Some(found) = meant(known, name, place)? {
+                return Ok(Some(found));
             }
         }
         Ok(None)
@@ -84,16 +87,24 @@ impl Scope<'_> {
     ///
     /// # Errors
     /// 42P09 where several have it.
-    fn entry(&self, schema: Option<&str>, name: &str, place: Place) -> SqlResult<Option<(usize, usize)>> {
-        let is_meant = |entry: &Entry| entry.name == name && (schema.is_none() || entry.schema.as_deref() == schema);
+    fn entry(&self, schema: Option<&Name>, name: &Name, place: Place) -> SqlResult<Option<(usize, usize)>> {
+        let is_of_schema = |entry: &Entry, schema: &Name| entry.schema.as_ref().is_some_and(|own| schema.is(own));
+        let may_be = |entry: &&Entry| schema.is_none_or(|schema| is_of_schema(entry, schema));
         for (level, entries) in self.levels() {
-            let mut meant = entries.iter().enumerate().filter(|(_, entry)| is_meant(entry));
-            let Some((at, _)) = meant.next() else { continue };
-            if meant.next().is_some() {
-                let message = format!("table reference \"{name}\" is ambiguous");
-                return Err(SqlError::new(ErrorKind::AmbiguousAlias, message).at_place(place));
+            let of = |is_meant: &dyn Fn(&str) -> bool| -> Vec<usize> {
+                let entries = entries.iter().enumerate().filter(|(_, entry)| may_be(entry) && is_meant(&entry.name));
+                entries.map(|(at, _)| at).collect()
+            };
+            let exact = of(&|known| known == name.text);
+            let found = if exact.is_empty() { of(&|known| name.is(known)) } else { exact };
+            match found.as_slice() {
+                [] => {}
+                [only] => return Ok(Some((level, *only))),
+                _ => {
+                    let message = format!("table reference \"{}\" is ambiguous", name.text);
+                    return Err(SqlError::new(ErrorKind::AmbiguousAlias, message).at_place(place));
+                }
             }
-            return Ok(Some((level, at)));
         }
         Ok(None)
     }
@@ -102,7 +113,7 @@ impl Scope<'_> {
     ///
     /// # Errors
     /// 42703, 42P01, 42702.
-    pub(crate) fn resolve(&self, parts: &[String], place: Place) -> SqlResult<BoundExpr> {
+    pub(crate) fn resolve(&self, parts: &[Name], place: Place) -> SqlResult<BoundExpr> {
         match parts {
             [name] => {
                 if let Some(found) = self.by_name(name, place)? {
@@ -110,13 +121,13 @@ impl Scope<'_> {
                 }
                 match self.entry(None, name, place)? {
                     Some((level, entry)) => Ok(self.row(level, entry, place)),
-                    None => Err(self.no_column(None, name, place)),
+                    None => Err(self.no_column(None, &name.text, place)),
                 }
             }
             [.., table, name] => {
-                let schema = parts.len().checked_sub(3).map(|at| parts[at].as_str());
+                let schema = parts.len().checked_sub(3).map(|at| &parts[at]);
                 let Some((level, entry)) = self.entry(schema, table, place)? else {
-                    return Err(self.no_table(table, place));
+                    return Err(self.no_table(&table.text, place));
                 };
                 self.column_of(level, entry, name, place)
             }
@@ -128,19 +139,21 @@ impl Scope<'_> {
     ///
     /// # Errors
     /// 42703.
-    pub(crate) fn column_of(&self, level: usize, entry: usize, name: &str, place: Place) -> SqlResult<BoundExpr> {
+    pub(crate) fn column_of(&self, level: usize, entry: usize, name: &Name, place: Place) -> SqlResult<BoundExpr> {
         let Some(known) = self.at(level, entry) else {
             return Err(SqlError::new(ErrorKind::Internal, "a column of no table"));
         };
-        match known.column(name, place)? {
-            Some(column) => Ok(self.column(Found { level, entry, column }, place)),
-            None => Err(self.no_column(Some(&known.name), name, place)),
+        let columns = known.columns.iter().enumerate();
+        let columns = columns.map(|(column, known)| (Found { level, entry, column }, known.name.as_str()));
+        match meant(columns, name, place)? {
+            Some(found) => Ok(self.column(found, place)),
+            None => Err(self.no_column(Some(&known.name), &name.text, place)),
         }
     }
 
     /// Whether the name is a table's that can be named here.
-    pub(crate) fn has_table(&self, name: &str) -> bool {
-        self.levels().any(|(_, entries)| entries.iter().any(|entry| entry.name == name))
+    pub(crate) fn has_table(&self, name: &Name) -> bool {
+        self.levels().any(|(_, entries)| entries.iter().any(|entry| name.is(&entry.name)))
     }
 
     fn column(&self, found: Found, place: Place) -> BoundExpr {
@@ -183,17 +196,39 @@ impl Scope<'_> {
     }
 }
 
-impl Entry {
-    fn column(&self, name: &str, place: Place) -> SqlResult<Option<usize>> {
-        let mut found = (0..self.columns.len()).filter(|at| self.columns[*at].name == name);
-        let first = found.next();
-        if found.next().is_some() {
-            return Err(ambiguous(name, place));
-        }
-        Ok(first)
+impl Name {
+    /// Whether it may mean what is called so.
+    fn is(&self, known: &str) -> bool {
+        if self.is_quoted { self.text == known } else { self.text.eq_ignore_ascii_case(known) }
     }
 }
 
-fn ambiguous(name: &str, place: Place) -> Box<SqlError> {
-    SqlError::new(ErrorKind::AmbiguousColumn, format!("column reference \"{name}\" is ambiguous")).at_place(place)
+/// The one of these that a name means.
+///
+/// # Errors
+/// 42702 where several are called so.
+fn meant<'n>(
+    known: impl Iterator<Item = (Found, &'n str)> + Clone,
+    name: &Name,
+    place: Place,
+) -> SqlResult<Option<Found>> {
+    let ambiguous = || {
+        let message = format!("column reference \"{}\" is ambiguous", name.text);
+        SqlError::new(ErrorKind::AmbiguousColumn, message).at_place(place)
+    };
+    let mut exact = known.clone().filter(|(_, known)| *known == name.text);
+    if let Some((found, _)) = exact.next() {
+        return if exact.next().is_some() { Err(ambiguous()) } else { Ok(Some(found)) };
+    }
+    let mut alike: Vec<(Found, &str)> = known.filter(|(_, known)| name.is(known)).collect();
+    if let [_, _, ..] = alike.as_slice() {
+        alike.sort_unstable_by_key(|(_, known)| *known);
+        alike.dedup_by_key(|(_, known)| *known);
+        let names: Vec<String> = alike.iter().map(|(_, known)| format!("\"{known}\"")).collect();
+        return Err(match names.as_slice() {
+            [_] => ambiguous(),
+            _ => ambiguous().with_hint(format!("Quote the name to say which one is meant: {}.", names.join(", "))),
+        });
+    }
+    Ok(alike.first().map(|(found, _)| *found))
 }

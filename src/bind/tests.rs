@@ -5,14 +5,12 @@
 //! with `=` and has the type and the texts in full and pretty (of `P` the types of the parameters), or with `!` and has
 //! SQLSTATE, position, message, DETAIL and HINT.
 
-use sqlparser::ast::{BinaryOperator, DataType, Expr};
+use sqlparser::ast::{BinaryOperator, Expr};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
-use tablegate_types::error::{ErrorKind, Location, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, Location, SqlError};
 
-use crate::catalogue::CastContext;
-use crate::expr::{ExprKind, Written};
 use crate::*;
 
 fn parse(text: &str) -> Option<Expr> {
@@ -171,7 +169,8 @@ fn answer(entries: &[Entry], kind: &str, asked: &str) -> Option<String> {
             let source = Source::new(asked);
             let mut binder = Binder::new(lookup, Scope::default(), Usage::Default).with_source(&source);
             let Some(Expr::Cast { data_type, .. }) = parse(&format!("x::{type_name}")) else { panic!("{type_name}") };
-            let bound = default_of(&mut binder, &data_type, &syntax);
+            let declared = binder.type_of(&data_type).unwrap();
+            let bound = binder.bind_default(&syntax, "c", declared);
             Some(match bound {
                 Err(error) => told(&error, 0),
                 Ok(bound) => {
@@ -182,23 +181,6 @@ fn answer(entries: &[Entry], kind: &str, asked: &str) -> Option<String> {
         }
         other => panic!("{other}"),
     }
-}
-
-fn default_of(binder: &mut Binder<'_>, data_type: &DataType, syntax: &Expr) -> SqlResult<BoundExpr> {
-    let (oid, typmod) = binder.type_of(data_type)?;
-    let bound = binder.bind(syntax)?;
-    let (context, written) = (CastContext::Assignment, Written::Implicitly);
-    let given = bound.ty.oid;
-    binder.coerce_to_target(bound, oid, typmod, context, written, Place::NOWHERE)?.ok_or_else(|| {
-        let lookup = Lookup::new(&BuiltInOnly);
-        let message = format!(
-            "column \"c\" is of type {} but default expression is of type {}",
-            lookup.type_name(oid),
-            lookup.type_name(given)
-        );
-        SqlError::new(ErrorKind::DatatypeMismatch, message)
-            .with_hint("You will need to rewrite or cast the expression.")
-    })
 }
 
 fn compare(facts: &str, most_unread: usize) {

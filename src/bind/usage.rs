@@ -10,6 +10,7 @@ pub enum Usage {
     Generated,
     Index,
     IndexPredicate,
+    CopyWhere,
     Where,
     Values,
     SelectList,
@@ -23,6 +24,7 @@ impl Usage {
             Usage::Generated => "column generation expressions",
             Usage::Index => "index expressions",
             Usage::IndexPredicate => "index predicates",
+            Usage::CopyWhere => "COPY FROM WHERE conditions",
             Usage::Where => "WHERE",
             Usage::Values => "VALUES",
             Usage::SelectList => "SELECT",
@@ -36,6 +38,7 @@ impl Usage {
             Usage::Generated => "column generation expression",
             Usage::Index => "index expression",
             Usage::IndexPredicate => "index predicate",
+            Usage::CopyWhere => "COPY FROM WHERE condition",
             Usage::Where | Usage::Values | Usage::SelectList => self.plural(),
         }
     }

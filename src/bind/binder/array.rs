@@ -4,12 +4,13 @@ use sqlparser::ast::{AccessExpr, Expr, Spanned, Subscript};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::cast::unnested;
-use super::{Binder, folded};
+use super::{Binder, name_of};
 use crate::catalogue::CastContext;
 use crate::catalogue::oids::{self, Oid};
 use crate::coerce::polymorphic::no_array;
 use crate::expr::{BoundExpr, ExprKind, ExprType, Index, Written};
 use crate::place::{AtPlace, Place, Source};
+use crate::scope::Name;
 
 impl Binder<'_> {
     pub(super) fn array(&mut self, expr: &Expr, items: &[Expr]) -> SqlResult<BoundExpr> {
@@ -97,7 +98,7 @@ impl Binder<'_> {
         while let Some((next, others)) = rest.split_first() {
             match next {
                 AccessExpr::Dot(Expr::Identifier(field)) => {
-                    value = self.field(value, &folded(field), Place::start(field.span))?;
+                    value = self.field(value, &name_of(field), Place::start(field.span))?;
                     rest = others;
                 }
                 AccessExpr::Subscript(_) => {
@@ -116,17 +117,18 @@ impl Binder<'_> {
     /// `t.a[1]`: the table's name and the column's are one name.
     fn root_of<'c>(&mut self, root: &Expr, chain: &'c [AccessExpr]) -> SqlResult<(BoundExpr, &'c [AccessExpr])> {
         if let (Expr::Identifier(table), [AccessExpr::Dot(Expr::Identifier(column)), rest @ ..]) = (root, chain)
-            && self.scope.has_table(&folded(table))
+            && self.scope.has_table(&name_of(table))
         {
             return Ok((self.bind(&Expr::CompoundIdentifier(vec![table.clone(), column.clone()]))?, rest));
         }
         Ok((self.bind(root)?, chain))
     }
 
-    fn field(&mut self, row: BoundExpr, name: &str, place: Place) -> SqlResult<BoundExpr> {
+    fn field(&mut self, row: BoundExpr, asked: &Name, place: Place) -> SqlResult<BoundExpr> {
         if let ExprKind::WholeRow { level, entry } = row.kind {
-            return self.scope.column_of(level, entry, name, row.place);
+            return self.scope.column_of(level, entry, asked, row.place);
         }
+        let name = asked.text.as_str();
         let base = self.lookup.base(row.oid());
         let of_row = self.lookup.get(base).filter(|t| t.relation != 0);
         let columns = of_row.map(|t| self.lookup.0.columns_of(t.relation)).unwrap_or_default();

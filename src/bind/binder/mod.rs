@@ -8,6 +8,7 @@
 //!     words        what has a grammar of its own: EXTRACT, SUBSTRING, AT TIME ZONE
 //!     array        arrays, subscripts, fields, rows
 //!     cast         casts, COLLATE
+//!     precedence   what the parser binds otherwise than PostgreSQL
 //!     type_name    types as they are written
 //! ```
 
@@ -17,6 +18,7 @@ mod cast;
 mod conditional;
 mod literal;
 mod operation;
+mod precedence;
 mod rows;
 mod type_name;
 mod words;
@@ -29,11 +31,13 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::stack::deeper;
 use tablegate_types::style::Reading;
 
-use crate::catalogue::{Lookup, Oid, Operator};
-use crate::expr::{BoundExpr, ExprType};
+pub use self::operation::SYMMETRIC;
+pub use self::precedence::set_right;
+use crate::catalogue::{CastContext, Lookup, Oid, Operator, oids};
+use crate::expr::{BoundExpr, ExprType, Written};
 use crate::parameters::Parameters;
 use crate::place::{AtPlace, Place, Source};
-use crate::scope::Scope;
+use crate::scope::{Name, Scope};
 use crate::usage::Usage;
 
 /// How many expressions may be inside each other.
@@ -106,9 +110,51 @@ impl<'b> Binder<'b> {
             return Err(SqlError::new(ErrorKind::TooComplex, "stack depth limit exceeded").with_hint(hint));
         }
         self.depth += 1;
-        let bound = deeper(|| self.bind_form(expr));
+        let bound = deeper(|| match precedence::is_wrong(expr) {
+            false => self.bind_form(expr),
+            true => {
+                let mut expr = expr.clone();
+                set_right(&mut expr);
+                self.bind_form(&expr)
+            }
+        });
         self.depth -= 1;
         bound
+    }
+
+    /// A condition, as the construct has one.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`], and 42804 for other types.
+    pub fn bind_condition(&mut self, expr: &Expr, construct: &str) -> SqlResult<BoundExpr> {
+        let bound = self.bind(expr)?;
+        self.coerce_to_boolean(bound, construct)
+    }
+
+    /// An expression that is to have a type: a literal that nothing gives one to is text.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`].
+    pub fn bind_typed(&mut self, expr: &Expr) -> SqlResult<BoundExpr> {
+        let bound = self.bind(expr)?;
+        if bound.is_unknown() { self.argument(bound, oids::TEXT) } else { Ok(bound) }
+    }
+
+    /// The value that a column has by default, as PostgreSQL's `cookDefault` makes it.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`], and 42804 for one that the column does not take.
+    pub fn bind_default(&mut self, expr: &Expr, column: &str, (oid, typmod): (Oid, i32)) -> SqlResult<BoundExpr> {
+        let bound = self.bind(expr)?;
+        let given = bound.oid();
+        let (context, written) = (CastContext::Assignment, Written::Implicitly);
+        let cast = self.coerce_to_target(bound, oid, typmod, context, written, Place::NOWHERE)?;
+        cast.ok_or_else(|| {
+            let (wanted, given) = (self.lookup.type_name(oid), self.lookup.type_name(given));
+            let message = format!("column \"{column}\" is of type {wanted} but default expression is of type {given}");
+            SqlError::new(ErrorKind::DatatypeMismatch, message)
+                .with_hint("You will need to rewrite or cast the expression.")
+        })
     }
 
     /// The same of several.
@@ -177,7 +223,7 @@ impl<'b> Binder<'b> {
         if let Some(refused) = self.usage.refuse_columns() {
             return Err(refused.at_place(place));
         }
-        let names: Vec<String> = parts.iter().map(folded).collect();
+        let names: Vec<Name> = parts.iter().map(name_of).collect();
         self.scope.resolve(&names, place)
     }
 
@@ -190,6 +236,10 @@ impl<'b> Binder<'b> {
     fn behind(&self, end: Location, words: &[&str]) -> Place {
         self.source.and_then(|source| source.behind(end, words, 0)).unwrap_or(Place::NOWHERE)
     }
+}
+
+pub(crate) fn name_of(ident: &Ident) -> Name {
+    Name { text: folded(ident), is_quoted: ident.quote_style.is_some() }
 }
 
 /// An identifier as PostgreSQL folds it.

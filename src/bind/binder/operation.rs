@@ -12,6 +12,9 @@ use crate::expr::{BoundExpr, CallForm, ExprKind, ExprType, Test};
 use crate::place::{AtPlace, Place, Source};
 use crate::resolve::Asked;
 
+/// What the first bound of BETWEEN SYMMETRIC is appended to, which the parser has no form for.
+pub const SYMMETRIC: &str = "symmetric#";
+
 /// What a row of conditions is joined by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Joined {
@@ -195,10 +198,32 @@ impl Binder<'_> {
         let source = self.source;
         let at = move || source.and_then(|source| source.behind(end, words, 0)).unwrap_or(Place::NOWHERE);
         let value = self.bind(value)?;
-        let (low, high) = (self.bind(low)?, self.bind(high)?);
+        let place = value.place;
+        let plain = without_marker(low);
+        let (low, high) = (self.bind(plain.as_ref().unwrap_or(low))?, self.bind(high)?);
+        if plain.is_none() {
+            return self.between_bounds(is_not, value, low, high, &at);
+        }
+        // The bounds may stand either way round.
+        let parts = vec![
+            self.between_bounds(is_not, value.clone(), low.clone(), high.clone(), &at)?,
+            self.between_bounds(is_not, value, high, low, &at)?,
+        ];
+        let kind = if is_not { ExprKind::And(parts) } else { ExprKind::Or(parts) };
+        Ok(BoundExpr::new(kind, ExprType::BOOL, place))
+    }
+
+    fn between_bounds(
+        &mut self,
+        is_not: bool,
+        value: BoundExpr,
+        low: BoundExpr,
+        high: BoundExpr,
+        at: &dyn Fn() -> Place,
+    ) -> SqlResult<BoundExpr> {
         let place = value.place;
         let (from, to) = if is_not { ("<", ">") } else { (">=", "<=") };
-        let parts = vec![self.compared(from, value.clone(), low, &at)?, self.compared(to, value, high, &at)?];
+        let parts = vec![self.compared(from, value.clone(), low, at)?, self.compared(to, value, high, at)?];
         let kind = if is_not { ExprKind::Or(parts) } else { ExprKind::And(parts) };
         Ok(BoundExpr::new(kind, ExprType::BOOL, place))
     }
@@ -359,4 +384,14 @@ pub(super) fn negated(value: BoundExpr, place: Place) -> BoundExpr {
 fn tested(value: BoundExpr, test: Test, negated: bool) -> BoundExpr {
     let place = value.place;
     BoundExpr::new(ExprKind::Test { value: Box::new(value), test, negated }, ExprType::BOOL, place)
+}
+
+/// The first bound of BETWEEN SYMMETRIC without the mark on its left; `None` where there is none.
+fn without_marker(bound: &Expr) -> Option<Expr> {
+    let Expr::BinaryOp { left, op, right } = bound else { return None };
+    if matches!(&**left, Expr::Identifier(ident) if ident.value == SYMMETRIC && ident.quote_style.is_some()) {
+        return Some((**right).clone());
+    }
+    let left = Box::new(without_marker(left)?);
+    Some(Expr::BinaryOp { left, op: op.clone(), right: right.clone() })
 }

@@ -32,7 +32,7 @@ impl Lookup<'_> {
     }
 
     /// A value of a type on its own.
-    pub(crate) fn of_type(self, oid: Oid, typmod: i32) -> ExprType {
+    pub fn of_type(self, oid: Oid, typmod: i32) -> ExprType {
         let collation = match self.collation_of_type(oid) {
             0 => Collation::None,
             own => Collation::Implicit(own),
