@@ -12,6 +12,10 @@
 //!     +-------+--------+
 //!             |
 //!     +-------v--------+
+//!     |      bind      |   what statements mean, as PostgreSQL finds it
+//!     +-------+--------+
+//!             |
+//!     +-------v--------+
 //!     |     types      |   PostgreSQL's types, errors and functions, on Arrow arrays
 //!     +-------+--------+
 //!             |

@@ -1,15 +1,16 @@
 //! Names as SQL text: quoting them, and reading dotted ones.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 /// A name as SQL must write it.
 pub fn quote_ident(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if plain && !RESERVED.split_whitespace().any(|word| word == name) {
-        name.to_owned()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
+    if plain && !WORDS.contains(name) { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
+
+static WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| RESERVED.split_whitespace().collect());
 
 /// Words that cannot stand unquoted as a column's or table's name.
 const RESERVED: &str = "all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both \

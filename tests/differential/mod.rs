@@ -9,6 +9,7 @@ mod accepted;
 mod compare;
 mod every_aggregate;
 mod expressions;
+mod facts;
 mod families;
 mod fixture;
 mod gateway;

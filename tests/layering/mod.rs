@@ -20,7 +20,8 @@ const MEMBERS: &[(&str, &[&str])] = &[
     ("store", &[]),
     ("backends", &["store"]),
     ("types", &["store"]),
-    ("sql", &["store", "types"]),
+    ("bind", &["types"]),
+    ("sql", &["store", "types", "bind"]),
     ("pg", &["files", "types", "sql"]),
     ("rest", &["files", "store", "types"]),
 ];
@@ -67,7 +68,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("serde", &["backends", "types", "sql", "pg/auth", "rest"]),
     ("serde_json", &["backends", "types", "sql", "rest"]),
     ("sha2", &["types"]),
-    ("sqlparser", &["sql"]),
+    ("sqlparser", &["bind", "sql"]),
     // Locks have one holder nearly always.
     ("smallvec", &["sql/tx"]),
     // Files without a name, for what collected writes do not keep in memory; files that replace others; a folder of

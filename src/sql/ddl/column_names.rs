@@ -24,7 +24,7 @@ pub(super) fn means(ident: &Ident, column: &str) -> bool {
 }
 
 /// Whether an expression names the column.
-pub(crate) fn names_column(expression: &Expr, column: &str) -> bool {
+pub(super) fn names_column(expression: &Expr, column: &str) -> bool {
     struct Search<'a>(&'a str);
     impl Visitor for Search<'_> {
         type Break = ();

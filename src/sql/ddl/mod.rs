@@ -19,7 +19,6 @@ mod unenforced;
 pub(super) use alter::{
     Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, drops_with_cascade, is_about_columns, renaming,
 };
-pub(super) use column_names::names_column;
 pub(super) use counters::{counting_with, counts_with};
 pub(super) use create_table::{Declared, declare};
 pub(super) use dependents::{Reference, cascades, needed_by, references_to, still_needed, still_referenced};

@@ -26,9 +26,6 @@ pub(super) struct TypeRow {
     pub align: &'static str,
     pub storage: &'static str,
     pub collation: u32,
-    pub category: &'static str,
-    /// Whether it is what its category leans to.
-    pub preferred: bool,
     element: u32,
     /// The relation whose rows these are, else 0.
     relation: u32,
@@ -59,26 +56,11 @@ static TYPE_ROWS: LazyLock<Vec<TypeRow>> = LazyLock::new(|| {
         "typelem",
         "typrelid",
         "typinput",
-        "typcategory",
-        "typispreferred",
     ]
     .map(|column| file.position(column).unwrap_or(usize::MAX));
     let row = |row: Vec<&'static str>| {
-        let [
-            oid,
-            name,
-            schema,
-            length,
-            by_value,
-            align,
-            storage,
-            collation,
-            element,
-            relation,
-            input,
-            category,
-            preferred,
-        ] = columns.map(|at| row.get(at).copied().unwrap_or_default());
+        let [oid, name, schema, length, by_value, align, storage, collation, element, relation, input] =
+            columns.map(|at| row.get(at).copied().unwrap_or_default());
         let number = |text: &str| text.parse().unwrap_or(0);
         TypeRow {
             oid: number(oid),
@@ -92,8 +74,6 @@ static TYPE_ROWS: LazyLock<Vec<TypeRow>> = LazyLock::new(|| {
             element: number(element),
             relation: number(relation),
             input: number(input),
-            category,
-            preferred: preferred == "t",
         }
     };
     file.rows().map(row).collect()
@@ -101,9 +81,6 @@ static TYPE_ROWS: LazyLock<Vec<TypeRow>> = LazyLock::new(|| {
 
 static TYPE_BY_OID: LazyLock<HashMap<u32, &'static TypeRow>> =
     LazyLock::new(|| TYPE_ROWS.iter().map(|t| (t.oid, t)).collect());
-
-static ARRAY_OF: LazyLock<HashMap<u32, u32>> =
-    LazyLock::new(|| TYPE_ROWS.iter().filter(|t| t.is_array()).map(|t| (t.element, t.oid)).collect());
 
 static ROW_TYPE_OF: LazyLock<HashMap<u32, u32>> =
     LazyLock::new(|| TYPE_ROWS.iter().filter(|t| t.relation != 0).map(|t| (t.relation, t.oid)).collect());
@@ -114,11 +91,6 @@ pub(super) fn types() -> &'static [TypeRow] {
 
 pub(super) fn type_by_oid(oid: u32) -> Option<&'static TypeRow> {
     TYPE_BY_OID.get(&oid).copied()
-}
-
-/// The type of arrays of a type.
-pub(super) fn array_of(oid: u32) -> Option<u32> {
-    ARRAY_OF.get(&oid).copied()
 }
 
 /// The type of a system relation's rows, 0 where there is none.

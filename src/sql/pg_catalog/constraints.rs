@@ -112,15 +112,15 @@ impl<'a> TableConstraint<'a> {
         }
     }
 
-    /// The condition of one of the table's CHECKs, printed in full.
-    fn condition(&self, check: &Check) -> String {
-        deparse::condition(self.table(), &check.expression)
+    /// The condition of one of the table's CHECKs.
+    fn condition(&self, check: &Check, pretty: bool) -> String {
+        deparse::condition(self.table(), &check.expression, pretty)
     }
 
     /// The condition of a CHECK, printed in full.
     pub(super) fn check(&self) -> Option<String> {
         match self {
-            TableConstraint::Check(_, check) => Some(self.condition(check)),
+            TableConstraint::Check(_, check) => Some(self.condition(check, false)),
             TableConstraint::PrimaryKey(_) | TableConstraint::Recorded(..) => None,
         }
     }
@@ -130,7 +130,7 @@ impl<'a> TableConstraint<'a> {
         match self {
             TableConstraint::PrimaryKey(table) => format!("PRIMARY KEY ({})", key_list(table)),
             TableConstraint::Check(_, check) => {
-                format!("CHECK ({})", deparse::expression(&self.condition(check), pretty))
+                format!("CHECK ({})", self.condition(check, pretty))
             }
             TableConstraint::Recorded(_, recorded) => recorded_definition(recorded),
         }

@@ -4,6 +4,7 @@
 //! schema; it never changes afterwards, so a plan made with it stays valid as long as its shape does.
 
 mod derived;
+mod row_scope;
 mod row_type;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use tablegate_types::output::{Style, TextColumn};
 use tablegate_types::sql_type::SqlType;
 
 pub(crate) use self::derived::{DerivedColumns, derived_columns};
+pub(crate) use self::row_scope::RowScope;
 pub(crate) use self::row_type::{row_array_oid, row_type_oid, table_row};
 use super::place::{Place, PlacedName, StoredTable};
 

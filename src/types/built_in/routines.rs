@@ -21,6 +21,8 @@ pub struct Routine {
     pub modes: Vec<&'static str>,
     pub names: Vec<&'static str>,
     pub defaults: Vec<&'static str>,
+    /// The type of what the last argument may be repeated as, else 0.
+    pub variadic: u32,
     pub result: u32,
     pub gives_rows: bool,
     /// `f`, `a` for an aggregate, `w` for a window function.
@@ -58,7 +60,7 @@ static BY_NAME: LazyLock<HashMap<&'static str, Vec<u32>>> = LazyLock::new(|| {
 });
 
 /// The columns that are read, in the order in which [`read`] takes them.
-const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 23] = [
     "oid",
     "proname",
     "proargtypes",
@@ -81,6 +83,7 @@ const COLUMNS: [&str; 22] = [
     "proleakproof",
     "probin",
     "prosrc",
+    "provariadic",
 ];
 
 /// Aggregates over ordered rows by their OIDs: how many of their arguments are not of the rows, and whether they are
@@ -103,7 +106,7 @@ static OVER_ORDERED: LazyLock<HashMap<u32, (usize, bool)>> = LazyLock::new(|| {
 fn read(row: [&'static str; COLUMNS.len()]) -> Routine {
     let [oid, name, arguments, all, modes, names, defaults, result, gives_rows, rest @ ..] = row;
     let [kind, schema, language, cost, rows, support, volatility, parallel, rest @ ..] = rest;
-    let [is_strict, is_security_definer, is_leakproof, library, source] = rest;
+    let [is_strict, is_security_definer, is_leakproof, library, source, variadic] = rest;
     let numbers = |words: Vec<&str>| words.iter().filter_map(|word| word.parse().ok()).collect();
     Routine {
         oid: oid.parse().unwrap_or(0),
@@ -113,6 +116,7 @@ fn read(row: [&'static str; COLUMNS.len()]) -> Routine {
         modes: items(modes),
         names: items(names),
         defaults: defaults.strip_prefix("\\N").map_or_else(|| expressions(defaults), |_| Vec::new()),
+        variadic: variadic.parse().unwrap_or(0),
         result: result.parse().unwrap_or(0),
         gives_rows: gives_rows == "t",
         kind,

@@ -24,6 +24,8 @@ pub enum ErrorKind {
     UndefinedColumn,
     /// 42702
     AmbiguousColumn,
+    /// 42P09
+    AmbiguousAlias,
     /// 42701
     DuplicateColumn,
     /// 42883
@@ -72,6 +74,10 @@ pub enum ErrorKind {
     UndefinedParameter,
     /// 42P18
     IndeterminateDatatype,
+    /// 42P08: a parameter would have several types.
+    AmbiguousParameter,
+    /// 42P21
+    CollationMismatch,
     /// 42501
     InsufficientPrivilege,
     /// 0LP01

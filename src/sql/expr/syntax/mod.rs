@@ -1,12 +1,11 @@
 //! Forms of expressions that the planner reads otherwise than PostgreSQL, or not at all, turned into calls.
 //!
-//! [`precedence`] sets right what the parser binds otherwise; then each form becomes a call that waits for the types of its
+//! [`set_right`] sets right what the parser binds otherwise; then each form becomes a call that waits for the types of its
 //! arguments ([`super::pending`]).
 
 mod bits;
 mod conditions;
 mod numbers;
-mod precedence;
 mod rows;
 mod sorted_sets;
 mod subqueries;
@@ -18,6 +17,7 @@ use sqlparser::ast::{
     CastKind, DataType, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     Interval, ObjectName, ObjectNamePart, Query, Select, UnaryOperator, Value, ValueWithSpan, VisitorMut,
 };
+use tablegate_bind::set_right;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::interrupt;
 use tablegate_types::sql_type::{IntervalFields, SqlType, TimeLimits};
@@ -59,7 +59,7 @@ impl VisitorMut for Lowering {
         if let Err(stopped) = interrupt::check() {
             return ControlFlow::Break(stopped);
         }
-        precedence::set_right(expr);
+        set_right(expr);
         match numbers::fit(expr) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),

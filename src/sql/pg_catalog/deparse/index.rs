@@ -1,14 +1,11 @@
 //! The definition of an index, read from what is kept of it.
 
-use sqlparser::ast::{CreateIndex, Expr, IndexColumn};
+use sqlparser::ast::{Expr, IndexColumn};
+use tablegate_bind::{BoundExpr, ExprKind, Usage};
 use tablegate_types::quoting::quote_ident;
 
-use super::read::Reader;
-use super::reader_of;
-use super::tree::Node;
-use super::typing::BOOL;
 use crate::ddl::read_index_definition;
-use crate::relation::Relation;
+use crate::relation::{Relation, RelationColumn, RowScope};
 use crate::syntax::fold;
 
 /// What an index is over, in order.
@@ -16,7 +13,13 @@ pub(in crate::pg_catalog) struct IndexShape {
     pub columns: Vec<IndexedColumn>,
     include: Vec<String>,
     nulls_not_distinct: bool,
-    predicate: Option<Node>,
+    predicate: Option<Printed>,
+}
+
+/// An expression in both forms.
+struct Printed {
+    full: String,
+    pretty: String,
 }
 
 /// A column of an index: one of the table's, or an expression.
@@ -27,7 +30,9 @@ pub(in crate::pg_catalog) struct IndexedColumn {
     pub label: String,
     /// The type of an expression, where it is known.
     pub type_oid: Option<u32>,
-    node: Node,
+    printed: Printed,
+    /// A call needs no parentheses around it.
+    is_call: bool,
     /// Class and order, where they are not the usual ones.
     options: String,
     /// As `indoption` has it.
@@ -42,10 +47,10 @@ impl IndexShape {
     /// Reads what is kept of an index; `None` when that is no definition.
     pub(crate) fn read(table: &Relation, definition: &str) -> Option<Self> {
         let create = read_index_definition(definition)?;
-        let reader = reader_of(table);
+        let scope = RowScope::of(table);
         let mut columns: Vec<IndexedColumn> = Vec::with_capacity(create.columns.len());
         for item in &create.columns {
-            let mut read = IndexedColumn::read(&reader, table, item);
+            let mut read = IndexedColumn::read(&scope, table, item);
             let taken = |label: &str| columns.iter().any(|other| other.label == label);
             let first = read.label.clone();
             for number in 1.. {
@@ -60,7 +65,10 @@ impl IndexShape {
             columns,
             include: create.include.iter().map(fold).collect(),
             nulls_not_distinct: create.nulls_distinct == Some(false),
-            predicate: predicate(&reader, &create),
+            predicate: create.predicate.as_ref().map(|predicate| {
+                let bound = scope.binder(Usage::IndexPredicate).bind_condition(predicate, "WHERE").ok();
+                Printed::of(&scope, predicate, bound.as_ref())
+            }),
         })
     }
 
@@ -95,12 +103,21 @@ impl IndexShape {
     /// The expressions among its columns, printed in full.
     pub(crate) fn expressions(&self) -> Option<String> {
         let all: Vec<String> =
-            self.columns.iter().filter(|c| c.column.is_none()).map(|column| column.node.text(false)).collect();
+            self.columns.iter().filter(|c| c.column.is_none()).map(|column| column.printed.full.clone()).collect();
         (!all.is_empty()).then(|| all.join(", "))
     }
 
+    /// The pretty form of what [`IndexShape::expressions`] or [`IndexShape::predicate`] gives.
+    pub(crate) fn pretty(&self, printed: &str) -> Option<String> {
+        if self.expressions().as_deref() == Some(printed) {
+            let all = self.columns.iter().filter(|c| c.column.is_none()).map(|column| column.printed.pretty.as_str());
+            return Some(all.collect::<Vec<_>>().join(", "));
+        }
+        self.predicate.as_ref().filter(|predicate| predicate.full == printed).map(|predicate| predicate.pretty.clone())
+    }
+
     pub(crate) fn predicate(&self) -> Option<String> {
-        self.predicate.as_ref().map(|predicate| predicate.text(false))
+        self.predicate.as_ref().map(|predicate| predicate.full.clone())
     }
 }
 
@@ -110,7 +127,7 @@ impl IndexedColumn {
         (self.order & DESCENDING != 0, self.order & NULLS_FIRST != 0)
     }
 
-    fn read(reader: &Reader, table: &Relation, item: &IndexColumn) -> Self {
+    fn read(scope: &RowScope<'_>, table: &Relation, item: &IndexColumn) -> Self {
         let mut expr = &item.column.expr;
         let mut collation = String::new();
         if let Expr::Collate { expr: inner, collation: name } = expr {
@@ -123,7 +140,7 @@ impl IndexedColumn {
         let column = match expr {
             Expr::Identifier(ident) => {
                 let name = fold(ident);
-                let same = |column: &&crate::relation::RelationColumn| {
+                let same = |column: &&RelationColumn| {
                     column.name == name || (ident.quote_style.is_none() && column.name.eq_ignore_ascii_case(&name))
                 };
                 table.columns.iter().find(same).map(|column| column.name.clone())
@@ -150,16 +167,39 @@ impl IndexedColumn {
             (true, false) => " DESC NULLS LAST",
         };
         let order = if descending { DESCENDING } else { 0 } | if nulls_first { NULLS_FIRST } else { 0 };
-        Self { column, label, type_oid: reader.type_of(expr), node: reader.read_as(expr, None), options, order }
+        let bound = scope.binder(Usage::Index).bind_typed(expr).ok();
+        let is_call = bound.as_ref().is_some_and(is_call);
+        let printed = Printed::of(scope, expr, bound.as_ref());
+        Self { column, label, type_oid: bound.map(|bound| bound.ty.oid), printed, is_call, options, order }
     }
 
-    /// Calls of functions stand without parentheses of their own.
     fn text(&self, pretty: bool) -> String {
-        let text = self.node.text(pretty);
-        if self.column.is_some() || matches!(self.node, Node::Call { .. }) { text } else { format!("({text})") }
+        let text = self.printed.text(pretty).to_owned();
+        if self.column.is_some() || self.is_call { text } else { format!("({text})") }
     }
 }
 
-fn predicate(reader: &Reader, create: &CreateIndex) -> Option<Node> {
-    create.predicate.as_ref().map(|predicate| reader.read_as(predicate, Some(BOOL)))
+impl Printed {
+    /// What cannot be bound is as it was written.
+    fn of(scope: &RowScope<'_>, source: &Expr, bound: Option<&BoundExpr>) -> Self {
+        let text = |pretty| bound.map_or_else(|| source.to_string(), |bound| scope.text(bound, pretty));
+        Self { full: text(false), pretty: text(true) }
+    }
+
+    fn text(&self, pretty: bool) -> &str {
+        if pretty { &self.pretty } else { &self.full }
+    }
+}
+
+/// Whether it is printed as a call.
+fn is_call(bound: &BoundExpr) -> bool {
+    matches!(
+        bound.kind,
+        ExprKind::Call { .. }
+            | ExprKind::Coalesce(_)
+            | ExprKind::Greatest(_)
+            | ExprKind::Least(_)
+            | ExprKind::NullIf { .. }
+            | ExprKind::Word(_)
+    )
 }

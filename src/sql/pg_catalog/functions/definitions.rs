@@ -67,9 +67,11 @@ fn index_definition_of(context: &FunctionContext, arguments: &[Cell]) -> SqlResu
 }
 
 /// The text of a default, which `pg_attrdef` keeps as its source.
-fn expression(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+fn expression(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let pretty = argument(arguments, 2).as_bool().unwrap_or(false);
-    Ok(argument(arguments, 0).as_text().map(|source| deparse::expression(&source, pretty)).into())
+    let class = argument(arguments, 1).as_oid().and_then(|oid| context.objects.class_by_oid(oid));
+    let table = if let Some(Class::Table(table)) = class { Some(table) } else { None };
+    Ok(argument(arguments, 0).as_text().map(|printed| deparse::expression(table, &printed, pretty)).into())
 }
 
 /// The sequence that a column of a table owns.

@@ -89,7 +89,7 @@ pub(super) fn check_constraints(context: &FunctionContext, rows: &mut Rows) {
             ("constraint_catalog", (*context.database).into()),
             ("constraint_schema", table.schema_name.as_str().into()),
             ("constraint_name", check.name.as_str().into()),
-            ("check_clause", format!("({})", deparse::condition(table, &check.expression)).into()),
+            ("check_clause", format!("({})", deparse::condition(table, &check.expression, false)).into()),
         ]);
     }
     for table in &context.objects.tables {

@@ -5,6 +5,7 @@
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+pub(crate) use tablegate_bind::SYMMETRIC;
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::grouped_queries::with_grouped_queries;
@@ -15,9 +16,6 @@ use crate::syntax::{is_significant, keyword};
 pub(crate) const DO_NOTHING: &str = "do#nothing";
 /// The column that an action of MERGE inserts when the statement says DEFAULT VALUES.
 pub(crate) const DEFAULT_VALUES: &str = "default#values";
-
-/// What the first bound of BETWEEN SYMMETRIC is appended to.
-pub(crate) const SYMMETRIC: &str = "symmetric#";
 
 /// Respells one statement.
 ///

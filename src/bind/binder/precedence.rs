@@ -4,11 +4,10 @@
 //! minus before its left operand.
 
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
-
-use crate::syntax::take;
+use tablegate_types::stack::deeper;
 
 /// Binds an expression as PostgreSQL does; called on the outermost one of a kind first.
-pub(super) fn set_right(expr: &mut Expr) {
+pub fn set_right(expr: &mut Expr) {
     match expr {
         Expr::UnaryOp { op: UnaryOperator::Minus, expr: operand }
             if matches!(&**operand, Expr::BinaryOp { op: BinaryOperator::PGExp, .. }) =>
@@ -26,6 +25,16 @@ pub(super) fn set_right(expr: &mut Expr) {
     }
 }
 
+/// Whether an expression is bound otherwise than PostgreSQL does.
+pub(super) fn is_wrong(expr: &Expr) -> bool {
+    match expr {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
+            matches!(&**expr, Expr::BinaryOp { op: BinaryOperator::PGExp, .. })
+        }
+        other => swallows(other),
+    }
+}
+
 /// Puts the minus before the leftmost base of a chain of powers.
 fn negate_base(power: &mut Expr) {
     match power {
@@ -36,14 +45,18 @@ fn negate_base(power: &mut Expr) {
 
 /// Whether a condition, outside of parentheses, has an `IS DISTINCT FROM` that took too much.
 fn swallows(expr: &Expr) -> bool {
-    match expr {
+    deeper(|| match expr {
         Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right) => is_condition(right) || swallows(right),
         Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => {
             swallows(left) || swallows(right)
         }
         Expr::UnaryOp { op: UnaryOperator::Not, expr } => swallows(expr),
         _ => false,
-    }
+    })
+}
+
+fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, Expr::Value(Value::Null.into()))
 }
 
 fn is_condition(expr: &Expr) -> bool {

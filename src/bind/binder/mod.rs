@@ -1,0 +1,248 @@
+//! From syntax to meaning: one walk down, in which every part gets its type.
+//!
+//! ```text
+//!     literal      constants, typed and not
+//!     operation    operators, comparisons, rows of AND and OR
+//!     conditional  CASE, COALESCE, NULLIF, GREATEST
+//!     call         functions, aggregates, windows
+//!     words        what has a grammar of its own: EXTRACT, SUBSTRING, AT TIME ZONE
+//!     array        arrays, subscripts, fields, rows
+//!     cast         casts, COLLATE
+//!     precedence   what the parser binds otherwise than PostgreSQL
+//!     type_name    types as they are written
+//! ```
+
+mod array;
+mod call;
+mod cast;
+mod conditional;
+mod literal;
+mod operation;
+mod precedence;
+mod rows;
+mod type_name;
+mod words;
+
+use std::collections::HashMap;
+
+use sqlparser::ast::{Expr, Ident, Query};
+use sqlparser::tokenizer::Location;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::stack::deeper;
+use tablegate_types::style::Reading;
+
+pub use self::operation::SYMMETRIC;
+pub use self::precedence::set_right;
+use crate::catalogue::{CastContext, Lookup, Oid, Operator, oids};
+use crate::expr::{BoundExpr, ExprType, Written};
+use crate::parameters::Parameters;
+use crate::place::{AtPlace, Place, Source};
+use crate::scope::{Name, Scope};
+use crate::usage::Usage;
+
+/// How many expressions may be inside each other.
+const MOST_DEPTH: usize = 10_000;
+
+/// A query inside of an expression, as whoever binds queries has bound it.
+pub struct BoundSubQuery {
+    /// By which it is found again.
+    pub number: usize,
+    pub columns: Vec<ExprType>,
+}
+
+/// Binds the queries inside of expressions.
+pub trait SubQueries {
+    /// # Errors
+    /// Whatever is wrong with the query.
+    fn bind(&mut self, query: &Query, scope: Scope<'_>, parameters: &mut Parameters) -> SqlResult<BoundSubQuery>;
+}
+
+/// Binds expressions over the names of a scope.
+pub struct Binder<'b> {
+    pub(crate) lookup: Lookup<'b>,
+    pub(crate) scope: Scope<'b>,
+    pub(crate) source: Option<&'b Source<'b>>,
+    pub(crate) usage: Usage,
+    /// How texts of values are read.
+    pub(crate) reading: Reading,
+    pub parameters: Parameters,
+    /// Operators that were chosen before, by the types of their operands.
+    pub(crate) chosen: HashMap<(Oid, Oid), Vec<&'static Operator>>,
+    queries: Option<&'b mut dyn SubQueries>,
+    depth: usize,
+}
+
+impl<'b> Binder<'b> {
+    pub fn new(lookup: Lookup<'b>, scope: Scope<'b>, usage: Usage) -> Self {
+        let (source, reading, parameters) = (None, Reading::default(), Parameters::default());
+        let chosen = HashMap::new();
+        Self { lookup, scope, source, usage, reading, parameters, chosen, queries: None, depth: 0 }
+    }
+
+    /// With the text that the syntax comes from, for the places in it.
+    #[must_use]
+    pub fn with_source(self, source: &'b Source<'b>) -> Self {
+        Self { source: Some(source), ..self }
+    }
+
+    #[must_use]
+    pub fn with_reading(self, reading: Reading) -> Self {
+        Self { reading, ..self }
+    }
+
+    #[must_use]
+    pub fn with_parameters(self, parameters: Parameters) -> Self {
+        Self { parameters, ..self }
+    }
+
+    #[must_use]
+    pub fn with_queries(self, queries: &'b mut dyn SubQueries) -> Self {
+        Self { queries: Some(queries), ..self }
+    }
+
+    /// What an expression means. A literal that nothing gives a type to has none.
+    ///
+    /// # Errors
+    /// PostgreSQL's, with their places.
+    pub fn bind(&mut self, expr: &Expr) -> SqlResult<BoundExpr> {
+        if self.depth >= MOST_DEPTH {
+            let hint = "Part the expression into several.";
+            return Err(SqlError::new(ErrorKind::TooComplex, "stack depth limit exceeded").with_hint(hint));
+        }
+        self.depth += 1;
+        let bound = deeper(|| match precedence::is_wrong(expr) {
+            false => self.bind_form(expr),
+            true => {
+                let mut expr = expr.clone();
+                set_right(&mut expr);
+                self.bind_form(&expr)
+            }
+        });
+        self.depth -= 1;
+        bound
+    }
+
+    /// A condition, as the construct has one.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`], and 42804 for other types.
+    pub fn bind_condition(&mut self, expr: &Expr, construct: &str) -> SqlResult<BoundExpr> {
+        let bound = self.bind(expr)?;
+        self.coerce_to_boolean(bound, construct)
+    }
+
+    /// An expression that is to have a type: a literal that nothing gives one to is text.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`].
+    pub fn bind_typed(&mut self, expr: &Expr) -> SqlResult<BoundExpr> {
+        let bound = self.bind(expr)?;
+        if bound.is_unknown() { self.argument(bound, oids::TEXT) } else { Ok(bound) }
+    }
+
+    /// The value that a column has by default, as PostgreSQL's `cookDefault` makes it.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`], and 42804 for one that the column does not take.
+    pub fn bind_default(&mut self, expr: &Expr, column: &str, (oid, typmod): (Oid, i32)) -> SqlResult<BoundExpr> {
+        let bound = self.bind(expr)?;
+        let given = bound.oid();
+        let (context, written) = (CastContext::Assignment, Written::Implicitly);
+        let cast = self.coerce_to_target(bound, oid, typmod, context, written, Place::NOWHERE)?;
+        cast.ok_or_else(|| {
+            let (wanted, given) = (self.lookup.type_name(oid), self.lookup.type_name(given));
+            let message = format!("column \"{column}\" is of type {wanted} but default expression is of type {given}");
+            SqlError::new(ErrorKind::DatatypeMismatch, message)
+                .with_hint("You will need to rewrite or cast the expression.")
+        })
+    }
+
+    /// The same of several.
+    pub(crate) fn bind_all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Expr>) -> SqlResult<Vec<BoundExpr>> {
+        exprs.into_iter().map(|expr| self.bind(expr)).collect()
+    }
+
+    fn bind_form(&mut self, expr: &Expr) -> SqlResult<BoundExpr> {
+        match expr {
+            Expr::Nested(inner) => self.bind(inner),
+            Expr::Identifier(ident) => self.name(std::slice::from_ref(ident)),
+            Expr::CompoundIdentifier(parts) => self.name(parts),
+            Expr::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain),
+            Expr::Value(value) => self.value(value),
+            Expr::TypedString(typed) => self.typed_string(typed),
+            Expr::Interval(interval) => self.interval(interval),
+            Expr::UnaryOp { op, expr } => self.unary(*op, expr),
+            Expr::BinaryOp { .. } => self.binary(expr),
+            Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::IsTrue(_)
+            | Expr::IsNotTrue(_)
+            | Expr::IsFalse(_)
+            | Expr::IsNotFalse(_)
+            | Expr::IsUnknown(_)
+            | Expr::IsNotUnknown(_) => self.test(expr),
+            Expr::IsDistinctFrom(left, right) => self.distinct(left, right, false),
+            Expr::IsNotDistinctFrom(left, right) => self.distinct(left, right, true),
+            Expr::Between { expr, negated, low, high } => self.between(expr, *negated, low, high),
+            Expr::InList { expr, list, negated } => self.in_list(expr, list, *negated),
+            Expr::InSubquery { expr, subquery, negated } => self.in_query(expr, subquery, *negated),
+            Expr::Like { .. } | Expr::ILike { .. } | Expr::SimilarTo { .. } => self.like(expr),
+            Expr::AnyOp { left, compare_op, right, .. } => self.quantified(left, compare_op, right, true),
+            Expr::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, false),
+            Expr::Cast { kind, expr, data_type, .. } => self.cast_to(kind, expr, data_type),
+            Expr::Collate { expr, collation } => self.collate(expr, collation),
+            Expr::Array(array) => self.array(expr, &array.elem),
+            Expr::Tuple(items) => self.row(items),
+            Expr::Case { case_token, operand, conditions, else_result, .. } => {
+                self.case(Place::start(case_token.0.span), operand.as_deref(), conditions, else_result.as_deref())
+            }
+            Expr::Function(function) => self.function(function),
+            Expr::Extract { .. }
+            | Expr::Substring { .. }
+            | Expr::Trim { .. }
+            | Expr::Overlay { .. }
+            | Expr::Position { .. }
+            | Expr::Ceil { .. }
+            | Expr::Floor { .. }
+            | Expr::AtTimeZone { .. }
+            | Expr::IsNormalized { .. } => self.words(expr),
+            Expr::Exists { subquery, negated } => self.exists(subquery, *negated),
+            Expr::Subquery(query) => self.value_of_query(query),
+            other => Err(SqlError::not_supported(format!("the expression {other}"))),
+        }
+    }
+
+    /// A column, a table's row, or a field of either.
+    fn name(&mut self, parts: &[Ident]) -> SqlResult<BoundExpr> {
+        let place = parts.first().map_or(Place::NOWHERE, |first| Place::start(first.span));
+        if let [only] = parts
+            && let Some(word) = self.word_without_parentheses(only, place)
+        {
+            return Ok(word);
+        }
+        if let Some(refused) = self.usage.refuse_columns() {
+            return Err(refused.at_place(place));
+        }
+        let names: Vec<Name> = parts.iter().map(name_of).collect();
+        self.scope.resolve(&names, place)
+    }
+
+    /// Where a word or symbol stands that belongs to the operand which begins at a place.
+    pub(crate) fn before(&self, place: Place, words: &[&str]) -> Place {
+        self.source.and_then(|source| source.before(place, words)).unwrap_or(place)
+    }
+
+    /// Where an operator stands, behind an operand that ends at a place.
+    fn behind(&self, end: Location, words: &[&str]) -> Place {
+        self.source.and_then(|source| source.behind(end, words, 0)).unwrap_or(Place::NOWHERE)
+    }
+}
+
+pub(crate) fn name_of(ident: &Ident) -> Name {
+    Name { text: folded(ident), is_quoted: ident.quote_style.is_some() }
+}
+
+/// An identifier as PostgreSQL folds it.
+pub(crate) fn folded(ident: &Ident) -> String {
+    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_ascii_lowercase() }
+}

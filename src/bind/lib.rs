@@ -1,0 +1,48 @@
+//! What statements mean: the one place that finds names, types and overloads, as PostgreSQL finds them.
+//!
+//! Syntax goes in, with the names of a [`Scope`] and what a [`Catalogue`] has besides what is built in; a [`BoundExpr`] comes
+//! out, in which nothing is left to be found: every part has its type, every operator and function is one row of the
+//! catalogue. Whoever computes, prints or restricts expressions reads that. Everything here is pure, and knows nothing
+//! of who computes.
+//!
+//! ```text
+//!     catalogue    types, casts, operators and functions: one table each
+//!     expr, walk   expressions that are bound
+//!     coerce       how values of one type become ones of another
+//!     resolve      which operator or function is meant
+//!     binder       from syntax to meaning
+//!     scope, hints the names there are; what a wrong one may have been meant for
+//!     usage        what an expression is for, and what is refused there
+//!     parameters   their types, which are found on the way
+//!     print        what is bound, as PostgreSQL prints it
+//!     place        where in the text something stands
+//! ```
+
+#![warn(clippy::panic, clippy::unwrap_used)]
+
+mod binder;
+pub mod catalogue;
+mod coerce;
+mod constant;
+pub mod expr;
+mod hints;
+mod numeric;
+mod parameters;
+mod place;
+mod print;
+mod resolve;
+mod scope;
+mod usage;
+mod walk;
+
+pub use self::binder::{Binder, BoundSubQuery, SYMMETRIC, SubQueries, set_right};
+pub use self::catalogue::{BuiltInOnly, Catalogue, Lookup, Oid};
+pub use self::expr::{BoundExpr, ExprKind, ExprType};
+pub use self::parameters::Parameters;
+pub use self::place::{Place, Source};
+pub use self::print::{Names, Printing};
+pub use self::scope::{Entry, Name, Scope, ScopeColumn};
+pub use self::usage::Usage;
+
+#[cfg(test)]
+mod tests;

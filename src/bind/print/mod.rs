@@ -1,0 +1,68 @@
+//! Expressions as PostgreSQL 15 prints them (`pg_get_expr`): in full, with parentheses around every operator, or pretty,
+//! with only those that are needed.
+//!
+//! ```text
+//!     parts      the forms of an expression, one by one
+//!     simple     what needs no parentheses where it stands
+//!     constant   literals with their types
+//!     words      calls in the SQL standard's words
+//! ```
+
+mod constant;
+mod parts;
+mod simple;
+mod words;
+
+use tablegate_types::quoting::quote_ident;
+
+use crate::catalogue::Lookup;
+use crate::expr::BoundExpr;
+use crate::scope::Scope;
+
+/// The names of what an expression refers to.
+pub trait Names {
+    fn column(&self, level: usize, entry: usize, column: usize) -> String;
+    fn row(&self, level: usize, entry: usize) -> String;
+    /// The text of a query that is inside of the expression, without parentheses.
+    fn query(&self, number: usize) -> String;
+}
+
+impl Names for Scope<'_> {
+    fn column(&self, level: usize, entry: usize, column: usize) -> String {
+        let known = self.level(level).and_then(|entries| entries.get(entry));
+        let name = known.and_then(|entry| entry.columns.get(column)).map_or_else(String::new, |c| quote_ident(&c.name));
+        // One table's columns need no name before theirs.
+        match known.filter(|_| self.outer.is_some() || self.entries.len() > 1) {
+            Some(entry) => format!("{}.{name}", quote_ident(&entry.name)),
+            None => name,
+        }
+    }
+
+    fn row(&self, level: usize, entry: usize) -> String {
+        let known = self.level(level).and_then(|entries| entries.get(entry));
+        known.map_or_else(String::new, |entry| format!("{}.*", quote_ident(&entry.name)))
+    }
+
+    fn query(&self, _number: usize) -> String {
+        String::new()
+    }
+}
+
+/// How an expression is printed.
+#[derive(Clone, Copy)]
+pub struct Printing<'p> {
+    pub lookup: Lookup<'p>,
+    pub names: &'p dyn Names,
+    pub pretty: bool,
+    /// Whether a cast around all of it is shown that nobody asked for.
+    pub shows_casts: bool,
+}
+
+impl Printing<'_> {
+    /// The text of an expression.
+    pub fn text(&self, expr: &BoundExpr) -> String {
+        let mut printer = parts::Printer { settings: *self, text: String::new(), indent: 0 };
+        printer.expr(expr, self.shows_casts);
+        printer.text
+    }
+}
