@@ -116,7 +116,7 @@ impl Binder<'_> {
         if base == target {
             return Ok(made);
         }
-        self.to_domain(made, target, context, written, place)
+        self.of_domain(made, target, context, written, place)
     }
 
     /// PostgreSQL's `coerce_type_typmod`: the modifier on a value of the type.
@@ -209,7 +209,7 @@ impl Binder<'_> {
         Ok(cast_node(inner, CastMethod::Binary, ty, context, written, place))
     }
 
-    fn to_domain(
+    fn of_domain(
         &mut self,
         expr: BoundExpr,
         domain: Oid,
@@ -242,7 +242,7 @@ impl Binder<'_> {
         if base == target {
             return Ok(typed);
         }
-        self.to_domain(typed, target, CastContext::Implicit, Written::Implicitly, place)
+        self.of_domain(typed, target, CastContext::Implicit, Written::Implicitly, place)
     }
 }
 
