@@ -90,8 +90,11 @@ impl ApartExec {
         let (input, context) = (Arc::clone(input), Arc::clone(context));
         let choose = async move {
             let beginning = Beginning::read(&input, &context).await?;
-            let shares = || Shares::of(&context, shape.sorts(), beginning.row_bytes());
-            match if beginning.is_all() { None } else { shares() } {
+            let shares = match beginning.is_all() {
+                true => None,
+                false => Shares::of(&context, shape.sorts(), beginning.row_bytes()),
+            };
+            match shares {
                 Some(shares) => in_sorts(&engines, &shape, beginning, shares, &context),
                 // There may be few values of many rows.
                 None => {

@@ -9,8 +9,8 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnv;
 
-/// The part of all memory that all sorts of an aggregation have together, where nobody else needs it.
-const PART: usize = 2;
+/// The part of the memory that nobody has which all sorts of an aggregation have together: there must be some for others, too.
+const PART: usize = 3;
 /// What each has at least.
 const BYTES_LEAST: usize = 1 << 20;
 /// What each has where there is no limit.
@@ -32,12 +32,12 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// For so many sorts of rows of so many bytes: as much as there is, halved until others leave as much; `None` when there is not
+    /// For so many sorts of rows of so many bytes: as much as others leave; `None` when there is not
     /// even the least for each.
     pub(super) fn of(context: &TaskContext, sorts: usize, row_bytes: usize) -> Option<Self> {
         let pool = context.memory_pool();
         let mut bytes = match pool.memory_limit() {
-            MemoryLimit::Finite(all) => (all / PART / sorts.max(1)).max(BYTES_LEAST),
+            MemoryLimit::Finite(all) => (all.saturating_sub(pool.reserved()) / PART / sorts.max(1)).max(BYTES_LEAST),
             MemoryLimit::Infinite | MemoryLimit::Unknown => BYTES_UNLIMITED,
         };
         let rows_at_once = (BYTES_AT_ONCE / row_bytes.max(1)).clamp(ROWS_AT_ONCE_LEAST, ROWS_AT_ONCE);
