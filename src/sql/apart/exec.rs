@@ -24,7 +24,6 @@ use super::shape::Shape;
 use super::shares::Shares;
 use super::sorts::{aggregated, read_once};
 use super::with_children;
-use crate::expr::Choice;
 use crate::passing::{PassingExec, Plan};
 
 /// The plan that was chosen.
@@ -59,19 +58,6 @@ impl ApartExec {
         let gathered = Arc::<Gathered>::default();
         let engines = with_gather(plan, &gathered)?;
         Ok(Self { engines, gathered, shape: Arc::new(shape), run: Arc::default() })
-    }
-
-    /// The same, of whose lists in these columns one value is made use of.
-    ///
-    /// # Errors
-    /// XX000 if they cannot be counted, which would be a defect here.
-    pub(super) fn choosing(&self, choices: &[(usize, Choice)]) -> Result<Self> {
-        let mut shape = Arc::clone(&self.shape);
-        for (column, choice) in choices {
-            shape = Arc::new(shape.choosing(*column, *choice)?);
-        }
-        let (engines, gathered) = (Arc::clone(&self.engines), Arc::clone(&self.gathered));
-        Ok(Self { engines, gathered, shape, run: Arc::default() })
     }
 
     /// The way that all partitions of a run go.
