@@ -78,7 +78,7 @@ impl ApartExec {
             let beginning = Beginning::read(&input, &context).await?;
             let shares = match beginning.is_all() {
                 true => None,
-                false => Shares::of(&context, shape.sorts(), beginning.row_bytes()),
+                false => Shares::of(&context, shape.parts.len(), beginning.row_bytes()),
             };
             match shares {
                 Some(shares) => in_sorts(&engines, &shape, beginning, shares, &context),
