@@ -184,8 +184,8 @@ pub(super) const HOSTILE: &[Hostile] = &[
     may("20,000 savepoints", Each(&["BEGIN"], "SAVEPOINT s{i}", 20_000)),
     may("20,000 channels", Each(&[], "LISTEN c{i}", 20_000)),
     may("500 temporary tables", Each(&[], "CREATE TEMP TABLE t{i} (id int PRIMARY KEY, t text)", 500)),
-    may("advisory locks", Say(&["SELECT count(pg_advisory_lock(a)) FROM generate_series(1, 5000000) a"])),
-    may("advisory locks of a transaction, each many times", Say(&["BEGIN", "SELECT count(pg_advisory_xact_lock(a % 7)) FROM generate_series(1, 50000000) a", "ROLLBACK"])),
+    also("advisory locks", &["40P01"], Say(&["SELECT count(pg_advisory_lock(a)) FROM generate_series(1, 5000000) a"])),
+    may("advisory locks of a transaction, each many times", Say(&["BEGIN", "SELECT count(pg_advisory_xact_lock_shared(a % 7)) FROM generate_series(1, 50000000) a", "ROLLBACK"])),
     may("notifications of 10 GB", Say(&["LISTEN c", "BEGIN", "SELECT count(pg_notify('c', repeat('x', 7000) || a)) FROM generate_series(1, 1000000) a", "ROLLBACK"])),
     // Values and lines that come.
     may("a parameter of 60 MB", Parameter("SELECT length($1::text)", "", "x", 60 * MILLION, "")),
