@@ -9,24 +9,18 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::projection::ProjectionExec;
 
-use super::exec::ApartExec;
-use super::with_children;
 use crate::expr::{Choice, choice_of};
 use crate::passing::Plan;
 
-/// The plan, in which only such values are kept of lists, if its uppermost node alone says what becomes of them.
+/// What the uppermost node of a plan chooses of the lists in columns of its input.
 ///
 /// # Errors
-/// XX000 if the new plan is not valid, which would be a defect here.
-pub(super) fn with_choices(plan: Plan) -> Result<Plan> {
-    let Some(projection) = plan.downcast_ref::<ProjectionExec>() else { return Ok(plan) };
-    let Some(apart) = projection.input().downcast_ref::<ApartExec>() else { return Ok(plan) };
-    let choices = choices(projection.expr().iter().map(|projected| &projected.expr))?;
-    if choices.is_empty() {
-        return Ok(plan);
+/// None is expected: looking fails nowhere.
+pub(super) fn choices_of(plan: &Plan) -> Result<Vec<(usize, Choice)>> {
+    match plan.downcast_ref::<ProjectionExec>() {
+        Some(projection) => choices(projection.expr().iter().map(|projected| &projected.expr)),
+        None => Ok(Vec::new()),
     }
-    let apart = Arc::new(apart.choosing(&choices)?);
-    with_children(&plan, vec![apart])
 }
 
 /// The columns that are used for one choice, and nothing else.

@@ -14,7 +14,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
 use super::shape::Gives;
 use super::sorted::Sorted;
-use crate::expr::{Choice, rectangular};
+use crate::expr::{Choice, Found, rectangular};
 
 /// The results of some groups, one after the other.
 pub(super) enum Collector {
@@ -46,10 +46,12 @@ pub(super) struct Chosen {
     /// Where the number of rows of a group is.
     count: usize,
     list: List,
-    /// Of the group whose rows are being given: how many there are, how many were given, and what is chosen of those.
-    rows: usize,
+    /// Of the group whose rows are being given: where it is among them if that is known, and how many were given.
+    found: Option<Found>,
     given: usize,
+    /// What is chosen of those, or the two values that it is between.
     chosen: Option<ArrayRef>,
+    next: Option<ArrayRef>,
     /// The longest run of equal values, and the one that the last row is of: its first value, while that is not chosen.
     longest: usize,
     run: usize,
@@ -134,7 +136,8 @@ impl Collector {
         let Some(count) = others.and_then(|others| others.count(chosen.count)) else {
             return internal_err!("nobody has counted the rows of a group");
         };
-        (chosen.rows, chosen.given, chosen.longest, chosen.run) = (count, 0, 0, 0);
+        chosen.found = chosen.choice.found(count);
+        (chosen.given, chosen.longest, chosen.run) = (0, 0, 0);
         (chosen.is_longest, chosen.begins, chosen.last) = (false, None, None);
         Ok(())
     }
@@ -194,17 +197,21 @@ fn accumulator(function: &Arc<AggregateFunctionExpr>) -> Result<Box<dyn GroupsAc
 
 impl Chosen {
     fn new(choice: Choice, count: usize, list: List, keys: RowConverter) -> Self {
-        let (rows, given, longest, run) = (0, 0, 0, 0);
-        let (chosen, begins, last) = (None, None, None);
-        Self { choice, count, list, rows, given, chosen, longest, run, is_longest: false, begins, last, keys }
+        let (given, longest, run, is_longest) = (0, 0, 0, false);
+        let (found, chosen, next, begins, last) = (None, None, None, None, None);
+        Self { choice, count, list, found, given, chosen, next, longest, run, is_longest, begins, last, keys }
     }
 
     fn add(&mut self, columns: &[ArrayRef], values: &ArrayRef) -> Result<()> {
         let before = self.given;
         self.given += values.len();
-        if let Some(place) = self.choice.place(self.rows) {
-            if (before..self.given).contains(&place) {
-                self.chosen = Some(own(values, place - before)?);
+        if let Some(found) = self.found {
+            let here = |place: usize| (before..self.given).contains(&place);
+            if here(found.low) {
+                self.chosen = Some(own(values, found.low - before)?);
+            }
+            if here(found.high) {
+                self.next = Some(own(values, found.high - before)?);
             }
             return Ok(());
         }
@@ -242,7 +249,11 @@ impl Chosen {
 
     fn end_group(&mut self, group: usize) {
         self.list.lengths.resize(group + 1, 0);
-        if let Some(chosen) = self.chosen.take() {
+        let chosen = match (self.chosen.take(), self.next.take(), self.found) {
+            (Some(low), Some(high), Some(found)) => Some(found.between(&low, &high)),
+            (chosen, ..) => chosen,
+        };
+        if let Some(chosen) = chosen {
             self.list.lengths[group] = 1;
             self.list.bytes += chosen.get_buffer_memory_size();
             self.list.pieces.push(chosen);

@@ -24,7 +24,6 @@ use super::shape::Shape;
 use super::shares::Shares;
 use super::sorts::{aggregated, read_once};
 use super::with_children;
-use crate::expr::Choice;
 use crate::passing::{PassingExec, Plan};
 
 /// The plan that was chosen.
@@ -61,19 +60,6 @@ impl ApartExec {
         Ok(Self { engines, gathered, shape: Arc::new(shape), run: Arc::default() })
     }
 
-    /// The same, of whose lists in these columns one value is made use of.
-    ///
-    /// # Errors
-    /// XX000 if they cannot be counted, which would be a defect here.
-    pub(super) fn choosing(&self, choices: &[(usize, Choice)]) -> Result<Self> {
-        let mut shape = Arc::clone(&self.shape);
-        for (column, choice) in choices {
-            shape = Arc::new(shape.choosing(*column, *choice)?);
-        }
-        let (engines, gathered) = (Arc::clone(&self.engines), Arc::clone(&self.gathered));
-        Ok(Self { engines, gathered, shape, run: Arc::default() })
-    }
-
     /// The way that all partitions of a run go.
     fn chosen(&self, partition: usize, context: &Arc<TaskContext>) -> Result<Chosen> {
         let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,8 +76,11 @@ impl ApartExec {
         let (input, context) = (Arc::clone(input), Arc::clone(context));
         let choose = async move {
             let beginning = Beginning::read(&input, &context).await?;
-            let shares = || Shares::of(&context, shape.sorts(), beginning.row_bytes());
-            match if beginning.is_all() { None } else { shares() } {
+            let shares = match beginning.is_all() {
+                true => None,
+                false => Shares::of(&context, shape.parts.len(), beginning.row_bytes()),
+            };
+            match shares {
                 Some(shares) => in_sorts(&engines, &shape, beginning, shares, &context),
                 // There may be few values of many rows.
                 None => {

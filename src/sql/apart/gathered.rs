@@ -16,8 +16,8 @@ use futures::{StreamExt, stream};
 use crate::own_rows::own_rows;
 use crate::passing::{Batches, Passing, Plan};
 
-/// The part of the memory of queries that the beginning may take: what is computed from it takes several times as much.
-const PART: usize = 32;
+/// The part of the memory of queries that the beginning may take: what the engine keeps of it takes up to twenty times as much.
+const PART: usize = 256;
 /// It takes no more where there is very much memory.
 const BYTES_MOST: usize = 64 << 20;
 

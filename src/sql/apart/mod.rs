@@ -37,10 +37,11 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
-use self::chosen::with_choices;
+use self::chosen::choices_of;
 pub(crate) use self::exec::ApartExec;
 use self::shape::Shape;
 use crate::divided::computed_before;
+use crate::expr::Choice;
 use crate::passing::Plan;
 
 /// The plan, in which such aggregations take no more memory than there is. It is to be run in turns after this.
@@ -48,15 +49,21 @@ use crate::passing::Plan;
 /// # Errors
 /// XX000 if the new plan is not valid, which would be a defect here.
 pub(crate) fn apart(plan: &Plan) -> Result<Plan> {
+    apart_below(plan, &[])
+}
+
+/// The same, of a plan of whose lists one value each is made use of.
+fn apart_below(plan: &Plan, choices: &[(usize, Choice)]) -> Result<Plan> {
     let children = plan.children();
-    let below = children.iter().map(|child| apart(child)).collect::<Result<Vec<_>>>()?;
+    let chosen = choices_of(plan)?;
+    let below = children.iter().map(|child| apart_below(child, &chosen)).collect::<Result<Vec<_>>>()?;
     let is_same = children.iter().zip(&below).all(|(before, now)| Arc::ptr_eq(before, now));
     let plan = if is_same { Arc::clone(plan) } else { with_children(plan, below)? };
     // Long values of the rows are computed in a node of their own, which can divide its batches.
     let plan = computed_before(plan)?;
-    match Shape::of(&plan)? {
+    match Shape::of(&plan, choices)? {
         Some(shape) => Ok(Arc::new(ApartExec::new(&plan, shape)?)),
-        None => with_choices(plan),
+        None => Ok(plan),
     }
 }
 

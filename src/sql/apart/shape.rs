@@ -75,11 +75,11 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// That of the plan, if its uppermost nodes are such an aggregation.
+    /// That of the plan, if its uppermost nodes are such an aggregation. Of the lists in some columns one value each is made use of.
     ///
     /// # Errors
     /// Those of asking for types.
-    pub(super) fn of(plan: &Plan) -> Result<Option<Self>> {
+    pub(super) fn of(plan: &Plan, choices: &[(usize, Choice)]) -> Result<Option<Self>> {
         let (Some(last), Some(first)) = (plan.downcast_ref::<AggregateExec>(), first_half(plan)) else {
             return Ok(None);
         };
@@ -99,8 +99,10 @@ impl Shape {
             if function.expressions().iter().chain(&filter).any(is_volatile) {
                 return Ok(None);
             }
+            let is_chosen = choices.iter().any(|(column, _)| *column == place);
             let part = match listed_part(place, function, filter.clone(), &input) {
                 Some(part) => Some(part),
+                None if is_chosen => numbers_part(place, function, filter.clone(), &input)?,
                 None => distinct_part(place, function, filter.clone(), &input)?,
             };
             match part {
@@ -113,29 +115,34 @@ impl Shape {
                 None => others.push(Function { place, function: Arc::clone(function), filter }),
             }
         }
-        let shape = Self { group, others, parts, input, schema: plan.schema() };
+        let mut shape = Self { group, others, parts, input, schema: plan.schema() };
+        shape.choose(choices)?;
         Ok((!shape.parts.is_empty()).then_some(shape))
     }
 }
 
 impl Shape {
-    /// The same, of whose lists in this column only one value is made use of. Otherwise all values of a group would be kept.
+    /// A part that gives all values, of which one is chosen: all of them would be kept.
     ///
     /// # Errors
     /// XX000 if they cannot be counted, which would be a defect here.
-    pub(super) fn choosing(&self, column: usize, choice: Choice) -> Result<Self> {
-        let (mut others, mut parts) = (self.others.clone(), self.parts.clone());
-        for part in &mut parts {
-            let Gives::List { place, value, .. } = &part.gives else { continue };
-            if *place != column {
-                continue;
-            }
-            let (count, value) = (self.group.len() + others.len(), Arc::clone(value));
-            part.gives = Gives::Chosen { place: column, value, choice, count };
-            others.push(self.count_of(part.filter.clone())?);
+    fn choose(&mut self, choices: &[(usize, Choice)]) -> Result<()> {
+        for part in 0..self.parts.len() {
+            let Gives::List { place, value, .. } = &self.parts[part].gives else { continue };
+            let Some((column, choice)) = choices.iter().find(|(column, _)| column == place) else { continue };
+            let (count, value) = (self.group.len() + self.others.len(), Arc::clone(value));
+            let rows = self.count_of(self.parts[part].filter.clone())?;
+            self.others.push(rows);
+            self.parts[part].gives = Gives::Chosen { place: *column, value, choice: *choice, count };
         }
-        let (group, input, schema) = (self.group.clone(), Arc::clone(&self.input), Arc::clone(&self.schema));
-        Ok(Self { group, others, parts, input, schema })
+        Ok(())
+    }
+
+    /// How many rows there are of a group, which is none of the results.
+    fn count_of(&self, filter: Option<Arc<dyn PhysicalExpr>>) -> Result<Function> {
+        let rows =
+            AggregateExprBuilder::new(count_udaf(), vec![lit(1_i64)]).schema(Arc::clone(&self.input)).alias("rows");
+        Ok(Function { place: self.schema.fields().len(), function: Arc::new(rows.build()?), filter })
     }
 
     /// Whether there is more to be known of a group than what is sorted.
@@ -146,13 +153,6 @@ impl Shape {
     /// How many sorts there are.
     pub(super) fn sorts(&self) -> usize {
         self.parts.len() + usize::from(self.has_others())
-    }
-
-    /// How many rows there are of a group, which is none of the results.
-    fn count_of(&self, filter: Option<Arc<dyn PhysicalExpr>>) -> Result<Function> {
-        let rows =
-            AggregateExprBuilder::new(count_udaf(), vec![lit(1_i64)]).schema(Arc::clone(&self.input)).alias("rows");
-        Ok(Function { place: self.schema.fields().len(), function: Arc::new(rows.build()?), filter })
     }
 }
 
@@ -227,6 +227,23 @@ fn listed_part(
         return None;
     }
     Some(Part { filter, keys, is_distinct: listed.is_distinct(), gives })
+}
+
+/// A list of numbers one of which is chosen, or what is between two of them: so it is all the same in which order they are.
+fn numbers_part(
+    place: usize,
+    function: &AggregateFunctionExpr,
+    filter: Option<Arc<dyn PhysicalExpr>>,
+    input: &SchemaRef,
+) -> Result<Option<Part>> {
+    let [value] = &function.expressions()[..] else { return Ok(None) };
+    let is_list = function.fun().name() == "array_agg" && !function.is_distinct() && function.order_bys().is_empty();
+    if !is_list || value.data_type(input)? != DataType::Float64 {
+        return Ok(None);
+    }
+    let keys = vec![(Arc::clone(value), SortOptions::default())];
+    let gives = Gives::List { place, value: Arc::clone(value), is_rectangular: false };
+    Ok(Some(Part { filter, keys, is_distinct: false, gives }))
 }
 
 /// A function of each value once.

@@ -9,14 +9,12 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnv;
 
-/// The part of all memory that all sorts of an aggregation have together, where nobody else needs it.
-const PART: usize = 2;
+/// The part of the memory that nobody has which all sorts of an aggregation have together: there must be some for others, too.
+const PART: usize = 3;
 /// What each has at least.
 const BYTES_LEAST: usize = 1 << 20;
-/// What each has where there is no limit.
-const BYTES_UNLIMITED: usize = 64 << 20;
-/// A share that is smaller is used in the way that takes the least memory.
-const BYTES_SMALL: usize = 32 << 20;
+/// What each has at most: all that is in memory of a sort is sorted at once, and nothing else is done meanwhile.
+const BYTES_MOST: usize = 16 << 20;
 /// The part of a share that is held back for putting together what was put on disk; the engine's own setting is for large shares.
 const HELD_BACK_PART: usize = 8;
 
@@ -32,13 +30,15 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// For so many sorts of rows of so many bytes: as much as there is, halved until others leave as much; `None` when there is not
-    /// even the least for each.
+    /// For so many sorts of rows of so many bytes: as much as others leave; `None` when there is not even the
+    /// least for each.
     pub(super) fn of(context: &TaskContext, sorts: usize, row_bytes: usize) -> Option<Self> {
         let pool = context.memory_pool();
         let mut bytes = match pool.memory_limit() {
-            MemoryLimit::Finite(all) => (all / PART / sorts.max(1)).max(BYTES_LEAST),
-            MemoryLimit::Infinite | MemoryLimit::Unknown => BYTES_UNLIMITED,
+            MemoryLimit::Finite(all) => {
+                (all.saturating_sub(pool.reserved()) / PART / sorts.max(1)).clamp(BYTES_LEAST, BYTES_MOST)
+            }
+            MemoryLimit::Infinite | MemoryLimit::Unknown => BYTES_MOST,
         };
         let rows_at_once = (BYTES_AT_ONCE / row_bytes.max(1)).clamp(ROWS_AT_ONCE_LEAST, ROWS_AT_ONCE);
         let reservation = MemoryConsumer::new("sorts of aggregates").register(pool);
@@ -57,16 +57,23 @@ impl Shares {
 
     /// What the next sort runs in.
     pub(super) fn next(&self, context: &TaskContext) -> Arc<TaskContext> {
+        let memory_pool = Arc::new(FairSpillPool::new(self.bytes));
+        let runtime = RuntimeEnv { memory_pool, ..context.runtime_env().as_ref().clone() };
+        self.with_settings(context, Arc::new(runtime))
+    }
+
+    /// What runs in the memory of all queries, beside the sorts.
+    pub(super) fn beside(&self, context: &TaskContext) -> Arc<TaskContext> {
+        self.with_settings(context, context.runtime_env())
+    }
+
+    fn with_settings(&self, context: &TaskContext, runtime: Arc<RuntimeEnv>) -> Arc<TaskContext> {
         let mut config = context.session_config().clone().with_batch_size(self.rows_at_once);
         let options = &mut config.options_mut().execution;
         options.sort_spill_reservation_bytes = options.sort_spill_reservation_bytes.min(self.bytes / HELD_BACK_PART);
-        if self.bytes < BYTES_SMALL {
-            // Merging what is in memory takes as much again; sorting it as a whole does not.
-            options.sort_in_place_threshold_bytes = self.bytes;
-        }
-        let memory_pool = Arc::new(FairSpillPool::new(self.bytes));
-        let runtime = RuntimeEnv { memory_pool, ..context.runtime_env().as_ref().clone() };
-        Arc::new(TaskContext::default().with_session_config(config).with_runtime(Arc::new(runtime)))
+        // Merging what is in memory takes as much again, for which nothing would be left; sorting it as a whole does not.
+        options.sort_in_place_threshold_bytes = self.bytes;
+        Arc::new(TaskContext::default().with_session_config(config).with_runtime(runtime))
     }
 
     /// What is to be held as long as the sorts are there.

@@ -45,16 +45,17 @@ pub(super) fn aggregated(
     let (has_others, count) = (shape.has_others(), shape.sorts());
     let at_once = shares.rows_at_once();
     let interrupt = interrupt_of(context.session_config().options());
-    let run = |plan: Plan| {
-        let sorted = in_turns(&plan, &interrupt)?.execute(0, shares.next(context))?;
+    let run = |plan: Plan, context: Arc<TaskContext>| {
+        let sorted = in_turns(&plan, &interrupt)?.execute(0, context)?;
         Ok::<_, DataFusionError>(spawn_buffered(sorted, 1))
     };
     let mut readers = readers(rows, count).into_iter();
     let mut next = || readers.next().ok_or_else(|| internal_datafusion_err!("a sort has nothing to read"));
-    let others = if has_others { Some(run(sort_of_others(shape, next()?, at_once)?)?) } else { None };
+    let others =
+        if has_others { Some(run(sort_of_others(shape, next()?, at_once)?, shares.beside(context))?) } else { None };
     let mut sorted = Vec::with_capacity(shape.parts.len());
     for part in &shape.parts {
-        sorted.push(run(sort_of(shape, part, next()?, at_once)?)?);
+        sorted.push(run(sort_of(shape, part, next()?, at_once)?, shares.next(context))?);
     }
     let groups = match others.as_ref().or(sorted.first()) {
         Some(rows) => groups(rows, width)?,

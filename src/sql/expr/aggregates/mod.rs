@@ -98,7 +98,7 @@ pub(super) const SUM_OF: &str = "sum of";
 pub(crate) const ITEMS_OF: &str = "items of";
 /// The array that an aggregate WITHIN GROUP chooses from. A statement can give no function such a name.
 pub(super) const SORTED_OF: &str = "sorted values of";
-/// The same of what is computed between the values: a literal without a type is a double precision then.
+/// The same of what is computed between the values: numbers are double precision then.
 pub(super) const NUMBERS_OF: &str = "sorted numbers of";
 /// The only one of at most one value. A statement can give no function such a name.
 pub(crate) const ONLY_OF: &str = "only value of";

@@ -57,7 +57,7 @@ pub(super) use self::interval::{
 pub(super) use self::operands::Operands;
 pub(super) use self::record::{RECORD_FIELD, RECORD_KEY};
 pub(super) use self::sort_key::{ARRAY_KEY, ITEM_KEYS, JSONB_KEY};
-pub(crate) use self::sorted_set::{Choice, choice_of};
+pub(crate) use self::sorted_set::{Choice, Found, choice_of};
 pub(super) use self::sorted_set::{
     MODE, PERCENTILE_CONT, PERCENTILE_CONT_UNSORTED, PERCENTILE_DISC, PERCENTILES_CONT, PERCENTILES_CONT_UNSORTED,
     PERCENTILES_DISC,

@@ -46,6 +46,16 @@ pub(crate) enum Choice {
     Mode,
     /// The first value at or behind a fraction of them.
     At(f64),
+    /// What is at a fraction of the way, of double precision values, whatever order they come in.
+    Between(f64),
+}
+
+/// Where in sorted values a choice is found: from the first of two values to the second, so much of the way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Found {
+    pub low: usize,
+    pub high: usize,
+    pub part: f64,
 }
 
 /// The column of lists that a call chooses a value of each from, and which one, where that is known beforehand. Of a list of this
@@ -56,21 +66,49 @@ pub(crate) fn choice_of(call: &ScalarFunctionExpr) -> Option<(usize, Choice)> {
     if std::ptr::eq(kernel, &MODE) {
         return Some((list, Choice::Mode));
     }
-    let fraction = call.args().get(1)?.downcast_ref::<Literal>()?.value();
-    match fraction {
-        ScalarValue::Float64(Some(fraction)) if std::ptr::eq(kernel, &PERCENTILE_DISC) => {
-            Some((list, Choice::At(fraction.clamp(0.0, 1.0))))
-        }
-        _ => None,
+    let ScalarValue::Float64(Some(fraction)) = call.args().get(1)?.downcast_ref::<Literal>()?.value() else {
+        return None;
+    };
+    if !(0.0..=1.0).contains(fraction) {
+        return None;
+    }
+    let are_floats = *call.return_type() == DataType::Float64;
+    if std::ptr::eq(kernel, &PERCENTILE_DISC) {
+        Some((list, Choice::At(*fraction)))
+    } else if are_floats && (std::ptr::eq(kernel, &PERCENTILE_CONT) || std::ptr::eq(kernel, &PERCENTILE_CONT_UNSORTED))
+    {
+        Some((list, Choice::Between(*fraction)))
+    } else {
+        None
     }
 }
 
 impl Choice {
-    /// The place of the value among so many; `None` where that depends on the values.
-    pub(crate) fn place(self, count: usize) -> Option<usize> {
+    /// Where it is among so many values; `None` where that depends on the values.
+    pub(crate) fn found(self, count: usize) -> Option<Found> {
         match self {
             Self::Mode => None,
-            Self::At(fraction) => Some(place(0, count, fraction)),
+            Self::At(fraction) => {
+                let place = place(0, count, fraction);
+                Some(Found { low: place, high: place, part: 0.0 })
+            }
+            Self::Between(fraction) => {
+                let Way { low, high, part } = Way::of(0, count.max(1), fraction);
+                Some(Found { low, high, part })
+            }
+        }
+    }
+}
+
+impl Found {
+    /// What is there, of the only values of two arrays.
+    pub(crate) fn between(self, low: &ArrayRef, high: &ArrayRef) -> ArrayRef {
+        match (low.as_primitive_opt::<Float64Type>(), high.as_primitive_opt::<Float64Type>()) {
+            (Some(from), Some(to)) if self.low != self.high => {
+                let (from, to) = (from.value(0), to.value(0));
+                Arc::new(Float64Array::from(vec![from + self.part * (to - from)]))
+            }
+            _ => Arc::clone(low),
         }
     }
 }

@@ -260,11 +260,11 @@ impl Pass<'_> {
             }
             "array_agg" | ITEMS_OF | SORTED_OF | NUMBERS_OF => {
                 let (Some(operand), true) = (operands.pop(), operands.is_empty()) else { return Err(refused) };
+                if function == NUMBERS_OF && (operand.is_unknown() || is_number(operand.sql_type())) {
+                    return Ok((array_agg(&SqlType::Float8), vec![operand.coerced(&SqlType::Float8, parameters)?]));
+                }
                 if operand.is_unknown() {
                     return match function {
-                        NUMBERS_OF => {
-                            Ok((array_agg(&SqlType::Float8), vec![operand.coerced(&SqlType::Float8, parameters)?]))
-                        }
                         ITEMS_OF => Ok((array_agg(&SqlType::Text), vec![operand.coerced(&SqlType::Text, parameters)?])),
                         SORTED_OF => Err(undetermined()),
                         _ => Err(refused),
