@@ -335,7 +335,7 @@ impl BoundExpr {
     }
 
     /// The value under casts that nobody asked for.
-    pub(crate) fn without_implicit_casts(&self) -> &BoundExpr {
+    pub fn without_implicit_casts(&self) -> &BoundExpr {
         let mut inner = self;
         while let ExprKind::Cast { value, written: Written::Implicitly, .. } = &inner.kind {
             inner = value;

@@ -8,6 +8,7 @@
 //! ```text
 //!     catalogue    types, casts, operators and functions: one table each
 //!     expr, walk   expressions that are bound
+//!     query        what queries will be bound to
 //!     coerce       how values of one type become ones of another
 //!     resolve      which operator or function is meant
 //!     binder       from syntax to meaning
@@ -30,6 +31,7 @@ mod numeric;
 mod parameters;
 mod place;
 mod print;
+pub mod query;
 mod resolve;
 mod scope;
 mod usage;

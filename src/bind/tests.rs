@@ -263,6 +263,27 @@ fn long_rows_are_bound_without_depth() {
 }
 
 #[test]
+fn long_lists_are_bound() {
+    let list = |item: &dyn Fn(usize) -> String| (0..10_000).map(item).collect::<Vec<_>>().join(", ");
+    let texts = [
+        format!("a IN ({})", list(&|n| n.to_string())),
+        format!("v IN ({})", list(&|n| format!("'{n}'"))),
+        format!("a IN (b, {})", list(&|n| format!("c + {n}"))),
+        format!("(a, b) IN ({})", list(&|n| format!("({n}, {n})"))),
+        format!("ARRAY[{}] = ar", list(&|n| n.to_string())),
+        format!("jj{} IS NULL", " -> 'a'".repeat(500)),
+    ];
+    let entries = things();
+    let scope = Scope { entries: &entries, outer: None };
+    let lookup = Lookup::new(&BuiltInOnly);
+    for text in texts {
+        let bound = Binder::new(lookup, scope, Usage::Check).bind(&parse(&text).unwrap()).unwrap();
+        let printed = Printing { lookup, names: &scope, pretty: false, shows_casts: false }.text(&bound);
+        assert!(printed.len() > text.len(), "{}", &text[..40]);
+    }
+}
+
+#[test]
 fn what_is_too_deep_is_refused() {
     let deep = |depth: usize| (0..depth).fold(parse("a").unwrap(), |inner, _| Expr::Nested(Box::new(inner)));
     let entries = things();
