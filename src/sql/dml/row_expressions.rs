@@ -79,8 +79,8 @@ impl RowExpressions {
             ScopeColumn { name: field.name().clone(), ty: lookup.of_type(oid(&sql_type), modifier(&sql_type)) }
         };
         let columns_of = columns.fields().iter().map(column).collect();
-        let entries = [Entry { name: table.to_owned(), schema: None, columns: columns_of, row_type: 0 }];
-        let scope = Scope { entries: &entries, outer: None };
+        let entries = [Entry { name: table.to_owned(), schema: None, columns: columns_of, row_type: 0, table: None }];
+        let scope = Scope { entries: &entries, outer: None, namespace: None };
         let schema = DFSchema::try_from_qualified_schema(TableReference::bare(table), columns)?;
         let planner = planner.of_kept();
         let mut formed = Vec::with_capacity(expressions.len());

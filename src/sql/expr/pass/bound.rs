@@ -331,8 +331,8 @@ mod tests {
             ty: lookup.of_type(oid(sql_type), modifier(sql_type)),
         };
         let columns = columns.iter().map(column).collect();
-        let entries = [Entry { name: "x".to_owned(), schema: None, columns, row_type: 0 }];
-        let scope = Scope { entries: &entries, outer: None };
+        let entries = [Entry { name: "x".to_owned(), schema: None, columns, row_type: 0, table: None }];
+        let scope = Scope { entries: &entries, outer: None, namespace: None };
         let bound = Binder::new(lookup, scope, Usage::Values).bind(&parse_expression(text).unwrap()).unwrap();
         super::bound(&bound, &schema, &Parameters::new(&[])).unwrap().map(|expr| expr.to_string())
     }
