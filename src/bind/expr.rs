@@ -125,8 +125,8 @@ pub enum ValueWord {
 /// An index, or a slice of which both ends may be left out.
 #[derive(Debug, Clone)]
 pub enum Index {
-    One(BoundExpr),
-    Slice(Option<BoundExpr>, Option<BoundExpr>),
+    One(Box<BoundExpr>),
+    Slice(Option<Box<BoundExpr>>, Option<Box<BoundExpr>>),
 }
 
 /// What of an aggregate's or a window function's call is not its arguments.
@@ -151,8 +151,14 @@ pub struct SortKey {
 /// The rows that a window function looks at: a window of the query's, or one of its own.
 #[derive(Debug, Clone)]
 pub enum Window {
+    /// One of the query's list of them.
+    Numbered(usize),
     Named(String),
-    Own { name: Option<String>, partition: Vec<BoundExpr>, order: Vec<SortKey> },
+    Own {
+        name: Option<String>,
+        partition: Vec<BoundExpr>,
+        order: Vec<SortKey>,
+    },
 }
 
 /// What a sub-query is asked for.
@@ -197,12 +203,18 @@ pub enum ExprKind {
         variadic: bool,
         form: CallForm,
     },
-    /// An aggregate over rows.
+    /// An aggregate over rows: over those of the query so many outside of this one.
     Aggregate {
+        level: usize,
         function: FunctionRef,
         arguments: Vec<BoundExpr>,
         variadic: bool,
         rows: OverRows,
+    },
+    /// Which of these a row is not grouped by.
+    Grouping {
+        arguments: Vec<BoundExpr>,
+        level: usize,
     },
     /// A function, or an aggregate, over a window.
     WindowCall {
@@ -335,7 +347,7 @@ impl BoundExpr {
     }
 
     /// The value under casts that nobody asked for.
-    pub(crate) fn without_implicit_casts(&self) -> &BoundExpr {
+    pub fn without_implicit_casts(&self) -> &BoundExpr {
         let mut inner = self;
         while let ExprKind::Cast { value, written: Written::Implicitly, .. } = &inner.kind {
             inner = value;

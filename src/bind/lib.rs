@@ -10,8 +10,11 @@
 //!     expr, walk   expressions that are bound
 //!     coerce       how values of one type become ones of another
 //!     resolve      which operator or function is meant
-//!     binder       from syntax to meaning
+//!     binder       from syntax to meaning: expressions
+//!     query        the same of queries
+//!     statement    and of statements, which are the door: [`statement::bind_statement`]
 //!     scope, hints the names there are; what a wrong one may have been meant for
+//!     namespace    which of them may be said where
 //!     usage        what an expression is for, and what is refused there
 //!     parameters   their types, which are found on the way
 //!     print        what is bound, as PostgreSQL prints it
@@ -26,22 +29,28 @@ mod coerce;
 mod constant;
 pub mod expr;
 mod hints;
+mod namespace;
 mod numeric;
 mod parameters;
 mod place;
 mod print;
+pub mod query;
 mod resolve;
 mod scope;
+pub mod statement;
 mod usage;
 mod walk;
 
-pub use self::binder::{Binder, BoundSubQuery, SYMMETRIC, SubQueries, set_right};
+pub use self::binder::{Binder, BoundSubQuery, Reach, ReachedLevel, SYMMETRIC, SubQueries, set_right};
 pub use self::catalogue::{BuiltInOnly, Catalogue, Lookup, Oid};
 pub use self::expr::{BoundExpr, ExprKind, ExprType};
+pub use self::namespace::{Namespace, Shown};
 pub use self::parameters::Parameters;
 pub use self::place::{Place, Source};
 pub use self::print::{Names, Printing};
+pub use self::query::bound::BoundQuery;
 pub use self::scope::{Entry, Name, Scope, ScopeColumn};
+pub use self::statement::{BoundStatement, StatementBinder, bind_statement};
 pub use self::usage::Usage;
 
 #[cfg(test)]

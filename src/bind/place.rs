@@ -26,6 +26,12 @@ impl Place {
         Self { line: short(location.line), column: short(location.column) }
     }
 
+    /// For syntax that is made, to stand where something else was written.
+    pub(crate) fn span(self) -> Span {
+        let at = tokenizer::Location { line: self.line.into(), column: self.column.into() };
+        Span { start: at, end: at }
+    }
+
     pub fn is_known(self) -> bool {
         self.line != 0
     }
@@ -96,6 +102,25 @@ impl<'s> Source<'s> {
             }
         }
         None
+    }
+
+    /// Where the last such pair of words is.
+    pub(crate) fn last_pair(&self, first: &str, second: &str) -> Option<Place> {
+        let is_pair =
+            |pair: &&[TokenWithSpan]| is_one_of(&pair[0].token, &[first]) && is_one_of(&pair[1].token, &[second]);
+        self.tokens().windows(2).rfind(is_pair).map(|pair| Place::start(pair[0].span))
+    }
+
+    /// Whether the word stands right before a place.
+    pub(crate) fn follows(&self, place: Place, word: &str) -> bool {
+        let before = self.first_at(place).checked_sub(1).and_then(|at| self.tokens().get(at));
+        before.is_some_and(|token| is_one_of(&token.token, &[word]))
+    }
+
+    /// The first of these symbols or words behind a place.
+    pub(crate) fn next(&self, place: Place, word: &str) -> Option<Place> {
+        let behind = self.tokens().get(self.first_at(place) + 1..)?;
+        behind.iter().find(|token| is_one_of(&token.token, &[word])).map(|token| Place::start(token.span))
     }
 
     /// Where the only array without items is.

@@ -68,7 +68,7 @@ fn things() -> Vec<Entry> {
         ScopeColumn { name: name.to_owned(), ty: lookup.of_type(oid, typmod) }
     };
     let columns = columns.iter().map(column).collect();
-    vec![Entry { name: "things".to_owned(), schema: None, columns, row_type: 0 }]
+    vec![Entry { name: "things".to_owned(), schema: None, columns, row_type: 0, table: None }]
 }
 
 fn sqlstate(kind: ErrorKind) -> &'static str {
@@ -126,7 +126,7 @@ fn printed(lookup: Lookup<'_>, scope: &Scope<'_>, expr: &BoundExpr, shows_casts:
 /// What is said of an expression; `None` of what the parser does not read.
 fn answer(entries: &[Entry], kind: &str, asked: &str) -> Option<String> {
     let lookup = Lookup::new(&BuiltInOnly);
-    let scope = Scope { entries, outer: None };
+    let scope = Scope { entries, outer: None, namespace: None };
     match kind {
         "C" => {
             let text = format!("({asked}) IS NOT NULL");
@@ -242,7 +242,7 @@ fn chain(symbol: BinaryOperator, operand: &str, count: usize) -> Expr {
 #[test]
 fn long_rows_are_bound_without_depth() {
     let entries = things();
-    let scope = Scope { entries: &entries, outer: None };
+    let scope = Scope { entries: &entries, outer: None, namespace: None };
     let lookup = Lookup::new(&BuiltInOnly);
     for (symbol, operand) in [
         (BinaryOperator::Plus, "a"),
@@ -263,10 +263,31 @@ fn long_rows_are_bound_without_depth() {
 }
 
 #[test]
+fn long_lists_are_bound() {
+    let list = |item: &dyn Fn(usize) -> String| (0..10_000).map(item).collect::<Vec<_>>().join(", ");
+    let texts = [
+        format!("a IN ({})", list(&|n| n.to_string())),
+        format!("v IN ({})", list(&|n| format!("'{n}'"))),
+        format!("a IN (b, {})", list(&|n| format!("c + {n}"))),
+        format!("(a, b) IN ({})", list(&|n| format!("({n}, {n})"))),
+        format!("ARRAY[{}] = ar", list(&|n| n.to_string())),
+        format!("jj{} IS NULL", " -> 'a'".repeat(500)),
+    ];
+    let entries = things();
+    let scope = Scope { entries: &entries, outer: None, namespace: None };
+    let lookup = Lookup::new(&BuiltInOnly);
+    for text in texts {
+        let bound = Binder::new(lookup, scope, Usage::Check).bind(&parse(&text).unwrap()).unwrap();
+        let printed = Printing { lookup, names: &scope, pretty: false, shows_casts: false }.text(&bound);
+        assert!(printed.len() > text.len(), "{}", &text[..40]);
+    }
+}
+
+#[test]
 fn what_is_too_deep_is_refused() {
     let deep = |depth: usize| (0..depth).fold(parse("a").unwrap(), |inner, _| Expr::Nested(Box::new(inner)));
     let entries = things();
-    let scope = Scope { entries: &entries, outer: None };
+    let scope = Scope { entries: &entries, outer: None, namespace: None };
     let bind = |depth| Binder::new(Lookup::new(&BuiltInOnly), scope, Usage::Check).bind(&deep(depth)).map(|_| ());
     assert_eq!((bind(5_000).is_ok(), bind(11_000).unwrap_err().kind), (true, ErrorKind::TooComplex));
 }
@@ -275,10 +296,10 @@ fn what_is_too_deep_is_refused() {
 fn names_in_several_tables_are_ambiguous() {
     let mut entries = things();
     entries.push(Entry { name: "others".to_owned(), ..entries[0].clone() });
-    let scope = Scope { entries: &entries, outer: None };
+    let scope = Scope { entries: &entries, outer: None, namespace: None };
     let bind = |text| Binder::new(Lookup::new(&BuiltInOnly), scope, Usage::Where).bind(&parse(text).unwrap());
     assert_eq!(bind("a > 1").unwrap_err().message, "column reference \"a\" is ambiguous");
-    let inner = Scope { entries: &[], outer: Some(&scope) };
+    let inner = Scope { entries: &[], outer: Some(&scope), namespace: None };
     let mut binder = Binder::new(Lookup::new(&BuiltInOnly), inner, Usage::Where);
     let outside = binder.bind(&parse("others.a").unwrap()).unwrap();
     assert!(matches!(outside.kind, ExprKind::Column { level: 1, entry: 1, column: 0 }), "{outside:?}");

@@ -31,6 +31,7 @@ impl BoundExpr {
                 }
             }
             ExprKind::Call { arguments: parts, .. }
+            | ExprKind::Grouping { arguments: parts, .. }
             | ExprKind::And(parts)
             | ExprKind::Or(parts)
             | ExprKind::InList { comparisons: parts, .. }
@@ -63,7 +64,7 @@ impl BoundExpr {
                 for index in indexes {
                     match index {
                         Index::One(index) => see(index),
-                        Index::Slice(low, high) => low.iter().chain(high).for_each(&mut *see),
+                        Index::Slice(low, high) => low.iter().chain(high).for_each(|end| see(end)),
                     }
                 }
             }
@@ -74,7 +75,7 @@ impl BoundExpr {
         }
     }
 
-    /// Whether some part, or the whole, is so.
+    /// Whether some part, or the whole, is so: asked in the order in which they are written.
     pub fn any(&self, is_so: &mut dyn FnMut(&BoundExpr) -> bool) -> bool {
         // Not by calls of itself: an expression may be deep.
         let mut waiting = vec![self];
@@ -82,7 +83,9 @@ impl BoundExpr {
             if is_so(next) {
                 return true;
             }
+            let from = waiting.len();
             next.for_each_part(&mut |part| waiting.push(part));
+            waiting[from..].reverse();
         }
         false
     }

@@ -167,6 +167,8 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::CannotCoerce => "42846",
         ErrorKind::Grouping => "42803",
         ErrorKind::Windowing => "42P20",
+        ErrorKind::InvalidRecursion => "42P19",
+        ErrorKind::TooManyArguments => "54023",
         ErrorKind::WrongObjectType => "42809",
         ErrorKind::DuplicateAlias => "42712",
         ErrorKind::UndefinedParameter => "42P02",

@@ -2,7 +2,7 @@
 
 use std::mem::discriminant;
 
-use crate::sql_type::{CatalogType, SqlType};
+use crate::sql_type::{BARE_NUMERIC_PRECISION, CatalogType, SqlType, TimeLimits, TimeType};
 
 /// A type without its parameters.
 struct Entry {
@@ -112,6 +112,36 @@ pub fn of_oid(wanted: u32) -> Option<SqlType> {
     }
 }
 
+/// The type of an OID with its modifier, as a declaration says it; `None` for one that is not known here.
+pub fn declared_of_oid(wanted: u32, modifier: i32) -> Option<SqlType> {
+    let known = of_oid(wanted)?;
+    if modifier < 0 {
+        return Some(known);
+    }
+    let length = || u32::try_from(modifier - MODIFIER_OFFSET).ok();
+    let of_time = |of| TimeLimits::of_modifier(of, modifier.into()).map(SqlType::Limited);
+    match known {
+        SqlType::Array(item) => {
+            let item = if wanted == BPCHAR.1 { BPCHAR.0 } else { oid(&item) };
+            Some(SqlType::Array(Box::new(declared_of_oid(item, modifier)?)))
+        }
+        SqlType::Text if wanted == BPCHAR.0 => length().map(SqlType::Char),
+        SqlType::Varchar(_) => length().map(|length| SqlType::Varchar(Some(length))),
+        SqlType::Numeric(_) => {
+            let packed = modifier - MODIFIER_OFFSET;
+            let (precision, scale) = ((packed >> 16) & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024);
+            let (precision, scale) = (u8::try_from(precision).ok()?, i8::try_from(scale).ok()?);
+            let is_held = precision <= BARE_NUMERIC_PRECISION && (0..=precision.cast_signed()).contains(&scale);
+            is_held.then_some(SqlType::Numeric(Some((precision, scale))))
+        }
+        SqlType::Time => of_time(TimeType::Time),
+        SqlType::Timestamp => of_time(TimeType::Timestamp),
+        SqlType::Timestamptz => of_time(TimeType::Timestamptz),
+        SqlType::Interval => of_time(TimeType::Interval),
+        other => Some(other),
+    }
+}
+
 /// The OID of a type, as [`sent_oid`] gives it, and the fixed size of its values, or -1.
 pub fn oid_and_size(sql_type: &SqlType) -> (u32, i16) {
     match sql_type {
@@ -158,7 +188,6 @@ fn find(sql_type: &SqlType) -> Option<&'static Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql_type::{TimeLimits, TimeType};
 
     #[test]
     fn every_oid_is_read_back() {
@@ -207,6 +236,20 @@ mod tests {
         assert_eq!(modifier(&SqlType::Int4), -1);
         let limited = SqlType::Limited(TimeLimits::digits(TimeType::Timestamptz, 3));
         assert_eq!((oid_and_size(&limited), modifier(&limited)), ((1184, 8), 3));
+        let array = |item| SqlType::Array(Box::new(item));
+        for declared in [
+            SqlType::Varchar(Some(10)),
+            SqlType::Char(3),
+            SqlType::Numeric(Some((12, 2))),
+            SqlType::Limited(TimeLimits::digits(TimeType::Time, 2)),
+            SqlType::Limited(TimeLimits::digits(TimeType::Interval, 0)),
+            array(SqlType::Varchar(Some(5))),
+            array(SqlType::Char(2)),
+            SqlType::Int4,
+        ] {
+            let again = declared_of_oid(oid(&declared), modifier(&declared));
+            assert_eq!(again, Some(declared));
+        }
         let of_each = [SqlType::Char(3), SqlType::Int4, SqlType::Text, SqlType::Array(Box::new(SqlType::Int4))];
         let expected = [(1042, -1), (23, 4), (25, -1), (1007, -1)];
         assert_eq!(of_each.each_ref().map(oid_and_size), expected);

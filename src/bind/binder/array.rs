@@ -175,7 +175,7 @@ impl Binder<'_> {
                 // Beside a slice, an index is one that begins with 1.
                 Subscript::Index { index } if has_slice => {
                     let one = self.number("1", false, Place::NOWHERE);
-                    Index::Slice(Some(one), self.index(Some(index), container)?)
+                    Index::Slice(Some(Box::new(one)), self.index(Some(index), container)?)
                 }
                 Subscript::Index { index } => match self.index(Some(index), container)? {
                     Some(index) => Index::One(index),
@@ -213,7 +213,7 @@ impl Binder<'_> {
         inside.map_or(otherwise, |inside| Place::start(inside.span()))
     }
 
-    fn index(&mut self, index: Option<&Expr>, container: Oid) -> SqlResult<Option<BoundExpr>> {
+    fn index(&mut self, index: Option<&Expr>, container: Oid) -> SqlResult<Option<Box<BoundExpr>>> {
         let Some(index) = index else { return Ok(None) };
         let index = self.bind(index)?;
         let (from, place) = (index.oid(), index.place);
@@ -238,6 +238,6 @@ impl Binder<'_> {
             let message = "array subscript must have type integer";
             SqlError::new(ErrorKind::DatatypeMismatch, message).at_place(place)
         };
-        cast.ok_or_else(refused).map(Some)
+        cast.ok_or_else(refused).map(|index| Some(Box::new(index)))
     }
 }

@@ -1,8 +1,7 @@
 //! Functions, aggregates and window functions.
 
 use sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
-    FunctionArguments, ObjectName, OrderByExpr, WindowSpec, WindowType,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, ObjectName,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -10,7 +9,7 @@ use super::{Binder, folded};
 use crate::catalogue::oids::{self, Oid};
 use crate::catalogue::{CastContext, FunctionKind};
 use crate::coerce::polymorphic;
-use crate::expr::{BoundExpr, CallForm, ExprKind, ExprType, Literal, OverRows, SortKey, ValueWord, Window, Written};
+use crate::expr::{BoundExpr, CallForm, ExprKind, ExprType, Literal, OverRows, ValueWord, Written};
 use crate::place::{AtPlace, Place};
 use crate::resolve::{Asked, Chosen, Fit, Unresolved, signature};
 
@@ -32,8 +31,9 @@ impl Binder<'_> {
         if let Some(special) = self.special(function, list, place)? {
             return Ok(special);
         }
-        let rows = self.over_rows(function, list)?;
         let Arguments { mut bound, names } = self.arguments(list)?;
+        let mut rows = self.over_rows(function, list)?;
+        rows.window = self.window_of(function)?;
         if rows.within_group {
             bound.extend(rows.order.iter().map(|key| key.expr.clone()));
         }
@@ -94,7 +94,7 @@ impl Binder<'_> {
         if value_word(&name).is_some() {
             return self.word_of(function, Some(list), place).map(Some);
         }
-        if !matches!(name.as_str(), "coalesce" | "greatest" | "least" | "nullif" | "row" | "normalize") {
+        if !matches!(name.as_str(), "coalesce" | "greatest" | "least" | "nullif" | "row" | "normalize" | "grouping") {
             return Ok(None);
         }
         let Arguments { mut bound, .. } = self.arguments_of_words(&name, list)?;
@@ -103,6 +103,7 @@ impl Binder<'_> {
             "greatest" => self.of_one_type(bound, "GREATEST", place, ExprKind::Greatest)?,
             "least" => self.of_one_type(bound, "LEAST", place, ExprKind::Least)?,
             "row" => BoundExpr::new(ExprKind::Row(bound), ExprType::plain(oids::RECORD), place),
+            "grouping" => self.grouping(bound, place)?,
             "nullif" if bound.len() == 2 => {
                 let right = bound.remove(1);
                 self.null_if(bound.remove(0), right, place)?
@@ -148,55 +149,6 @@ impl Binder<'_> {
         Ok(self.value_word(word, digits, place))
     }
 
-    /// What stands behind, or inside of, the parentheses of an aggregate's call.
-    fn over_rows(&mut self, function: &Function, list: &FunctionArgumentList) -> SqlResult<OverRows> {
-        let mut rows = OverRows {
-            is_star: matches!(list.args.as_slice(), [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]),
-            is_distinct: list.duplicate_treatment == Some(DuplicateTreatment::Distinct),
-            ..OverRows::default()
-        };
-        for clause in &list.clauses {
-            match clause {
-                FunctionArgumentClause::OrderBy(keys) => rows.order = self.sort_keys(keys)?,
-                other => return Err(SqlError::not_supported(format!("{other} in a call"))),
-            }
-        }
-        if !function.within_group.is_empty() {
-            rows.order = self.sort_keys(&function.within_group)?;
-            rows.within_group = true;
-        }
-        if let Some(filter) = &function.filter {
-            let filter = self.bind(filter)?;
-            rows.filter = Some(Box::new(self.coerce_to_boolean(filter, "FILTER")?));
-        }
-        rows.window = match &function.over {
-            None => None,
-            Some(WindowType::NamedWindow(name)) => Some(Window::Named(folded(name))),
-            Some(WindowType::WindowSpec(window)) => Some(self.window(window)?),
-        };
-        Ok(rows)
-    }
-
-    fn window(&mut self, window: &WindowSpec) -> SqlResult<Window> {
-        if window.window_frame.is_some() {
-            return Err(SqlError::not_supported("a window's frame here"));
-        }
-        let name = window.window_name.as_ref().map(folded);
-        let partition = self.bind_all(&window.partition_by)?;
-        Ok(Window::Own { name, partition, order: self.sort_keys(&window.order_by)? })
-    }
-
-    fn sort_keys(&mut self, keys: &[OrderByExpr]) -> SqlResult<Vec<SortKey>> {
-        let mut sorted = Vec::with_capacity(keys.len());
-        for key in keys {
-            let expr = self.bind(&key.expr)?;
-            let expr = if expr.is_unknown() { self.argument(expr, oids::TEXT)? } else { expr };
-            let descending = key.options.asc == Some(false);
-            sorted.push(SortKey { expr, descending, nulls_first: key.options.nulls_first.unwrap_or(descending) });
-        }
-        Ok(sorted)
-    }
-
     /// A call of a function in words of its own.
     pub(super) fn call_in_words(
         &mut self,
@@ -233,7 +185,7 @@ impl Binder<'_> {
         rows: OverRows,
         place: Place,
     ) -> SqlResult<BoundExpr> {
-        let is_ordered = !rows.order.is_empty() && !rows.within_group;
+        let is_ordered = rows.order.len() > 1 && !rows.within_group;
         let fit = match self.chosen(asked, place, is_ordered)? {
             Chosen::Cast(target) => {
                 refuse_rows(asked.name, &rows, place)?;
@@ -263,19 +215,23 @@ impl Binder<'_> {
             let message = format!("{}(*) must be used to call a parameterless aggregate function", asked.name);
             return Err(SqlError::new(ErrorKind::WrongObjectType, message).at_place(place));
         }
-        let (arguments, result, variadic) = self.fitted(&fit, asked, arguments, place)?;
+        if fit.function.kind != FunctionKind::Function {
+            self.check_over_rows(&fit.function, &rows, place)?;
+        }
+        let (mut arguments, result, variadic) = self.fitted(&fit, asked, arguments, place)?;
         if fit.function.kind == FunctionKind::Function {
             return self.plain_call(fit, asked, arguments, (result, variadic), place, CallForm::Plain);
         }
-        let refused = if rows.window.is_some() { self.usage.refuse_windows() } else { self.usage.refuse_aggregates() };
-        if let Some(refused) = refused {
-            return Err(refused.at_place(place));
-        }
         let ty = self.lookup.made_of(result, -1, &arguments)?;
         let function = fit.function;
-        let kind = match rows.window {
-            Some(_) => ExprKind::WindowCall { function, arguments, rows },
-            None => ExprKind::Aggregate { function, arguments, variadic, rows },
+        let kind = if rows.window.is_some() {
+            self.check_window_call(&arguments, &rows, place)?;
+            ExprKind::WindowCall { function, arguments, rows }
+        } else {
+            self.check_distinct(&mut arguments, &rows)?;
+            let direct = Self::direct_arguments(&function, &rows, arguments.len());
+            let level = self.aggregate_level((&arguments, direct), &rows, place)?;
+            ExprKind::Aggregate { function, arguments, variadic, rows, level }
         };
         Ok(BoundExpr::new(kind, ty, place))
     }

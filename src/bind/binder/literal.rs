@@ -39,7 +39,7 @@ impl Binder<'_> {
     }
 
     /// PostgreSQL's `make_const`: the smallest type that the number fits.
-    pub(super) fn number(&self, digits: &str, negative: bool, place: Place) -> BoundExpr {
+    pub(crate) fn number(&self, digits: &str, negative: bool, place: Place) -> BoundExpr {
         let signed = if negative { format!("-{digits}") } else { digits.to_owned() };
         let (literal, oid) = match signed.parse::<i64>() {
             Ok(value) => match i32::try_from(value) {

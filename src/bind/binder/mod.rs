@@ -4,7 +4,8 @@
 //!     literal      constants, typed and not
 //!     operation    operators, comparisons, rows of AND and OR
 //!     conditional  CASE, COALESCE, NULLIF, GREATEST
-//!     call         functions, aggregates, windows
+//!     call         functions
+//!     over_rows    aggregates, windows, and which query they are of
 //!     words        what has a grammar of its own: EXTRACT, SUBSTRING, AT TIME ZONE
 //!     array        arrays, subscripts, fields, rows
 //!     cast         casts, COLLATE
@@ -18,6 +19,7 @@ mod cast;
 mod conditional;
 mod literal;
 mod operation;
+mod over_rows;
 mod precedence;
 mod rows;
 mod type_name;
@@ -25,13 +27,15 @@ mod words;
 
 use std::collections::HashMap;
 
-use sqlparser::ast::{Expr, Ident, Query};
+use sqlparser::ast::{Expr, Ident, Query, WindowType};
 use sqlparser::tokenizer::Location;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::stack::deeper;
 use tablegate_types::style::Reading;
 
 pub use self::operation::SYMMETRIC;
+pub use self::over_rows::{Reach, ReachedLevel};
+pub(crate) use self::over_rows::{aggregate_of, reach_of_node};
 pub use self::precedence::set_right;
 use crate::catalogue::{CastContext, Lookup, Oid, Operator, oids};
 use crate::expr::{BoundExpr, ExprType, Written};
@@ -55,6 +59,19 @@ pub trait SubQueries {
     /// # Errors
     /// Whatever is wrong with the query.
     fn bind(&mut self, query: &Query, scope: Scope<'_>, parameters: &mut Parameters) -> SqlResult<BoundSubQuery>;
+
+    /// What a query that was bound names of those around it.
+    fn reach(&self, _number: usize) -> Reach {
+        Reach::default()
+    }
+
+    /// The number of a window among those of the query that the expression is of; `None` where there are none.
+    ///
+    /// # Errors
+    /// 42704 for a name that none has.
+    fn window(&mut self, _over: &WindowType) -> SqlResult<Option<usize>> {
+        Ok(None)
+    }
 }
 
 /// Binds expressions over the names of a scope.
@@ -68,7 +85,7 @@ pub struct Binder<'b> {
     pub parameters: Parameters,
     /// Operators that were chosen before, by the types of their operands.
     pub(crate) chosen: HashMap<(Oid, Oid), Vec<&'static Operator>>,
-    queries: Option<&'b mut dyn SubQueries>,
+    pub(crate) queries: Option<&'b mut dyn SubQueries>,
     depth: usize,
 }
 

@@ -326,12 +326,12 @@ impl Binder<'_> {
         any: bool,
     ) -> SqlResult<BoundExpr> {
         let name = operator_name(op)?;
-        let value = self.bind(left)?;
         let source = self.source;
         let at = move || place_of(source, left, op, Place::NOWHERE);
         if let Expr::Subquery(query) = unnested(right) {
-            return self.compared_with_query(&name, any, value, query, &at);
+            return self.compared_with_query(&name, any, left, query, &at);
         }
+        let value = self.bind(left)?;
         let array = self.bind(right)?;
         self.of_items(&name, any, value, array, &at)
     }

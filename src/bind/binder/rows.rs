@@ -70,6 +70,11 @@ impl Binder<'_> {
         queries.bind(query, self.scope, &mut self.parameters)
     }
 
+    /// A query whose only row several columns are set from.
+    pub(crate) fn query_of_row(&mut self, query: &Query, place: Place) -> SqlResult<BoundSubQuery> {
+        self.query(query, place)
+    }
+
     /// The word, or the parenthesis, before a query.
     fn before_query(&self, query: &Query, words: &[&str]) -> Place {
         self.before(Place::start(query.span()), words)
@@ -105,24 +110,24 @@ impl Binder<'_> {
     }
 
     pub(super) fn in_query(&mut self, value: &Expr, query: &Query, is_not: bool) -> SqlResult<BoundExpr> {
-        let value = self.bind(value)?;
-        let place = value.place;
         let at = self.before_query(query, if is_not { &["NOT"] } else { &["IN"] });
         let found = self.compared_with_query("=", true, value, query, &|| at)?;
+        let place = found.place;
         Ok(if is_not { negated(found, place) } else { found })
     }
 
-    /// A comparison with the rows of a query.
+    /// A comparison with the rows of a query, which is bound before the value is.
     pub(super) fn compared_with_query(
         &mut self,
         name: &str,
         any: bool,
-        value: BoundExpr,
+        value: &Expr,
         query: &Query,
         at: &dyn Fn() -> Place,
     ) -> SqlResult<BoundExpr> {
         let place = at();
         let bound = self.query(query, place)?;
+        let value = self.bind(value)?;
         let column = |(number, ty): (usize, &ExprType)| BoundExpr::new(ExprKind::SubQueryColumn(number), *ty, place);
         let columns: Vec<BoundExpr> = bound.columns.iter().enumerate().map(column).collect();
         let ours = match &value.kind {

@@ -7,6 +7,8 @@ pub mod functions;
 pub mod names;
 pub mod oids;
 pub mod operators;
+mod orders;
+pub mod relations;
 mod rows;
 pub mod types;
 
@@ -14,7 +16,10 @@ pub use self::casts::CastContext;
 pub use self::functions::{Function, FunctionKind, FunctionRef, OverOrdered};
 pub use self::oids::Oid;
 pub use self::operators::Operator;
+pub use self::relations::{Given, Key, Relation, RelationColumn, RelationKind, RelationRef};
 pub use self::types::{Type, TypeKind};
+
+use crate::scope::Name;
 
 /// What a server has besides what is built in.
 pub trait Catalogue {
@@ -34,6 +39,11 @@ pub trait Catalogue {
 
     fn has_schema(&self, name: &str) -> bool {
         name == "public"
+    }
+
+    /// A table or a view by its name, and its schema where the statement says it.
+    fn relation(&self, _schema: Option<&Name>, _name: &Name) -> Option<RelationRef> {
+        None
     }
 
     /// The columns of a relation's rows: names, types and modifiers.

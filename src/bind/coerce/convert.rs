@@ -230,6 +230,10 @@ impl Binder<'_> {
     /// A literal as a value of the type: 22P02 where its text is none.
     fn typed_literal(&mut self, literal: Literal, target: Oid, typmod: i32, place: Place) -> SqlResult<BoundExpr> {
         let (base, base_typmod) = self.lookup.base_and_typmod(target, typmod);
+        if base == oids::RECORD && matches!(literal, Literal::Text(_)) {
+            let message = "input of anonymous composite types is not implemented";
+            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message).at_place(place));
+        }
         // The input functions of other types would cut and refuse as an assignment does.
         let own = if base == oids::INTERVAL { base_typmod } else { -1 };
         let literal = match literal {

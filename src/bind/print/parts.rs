@@ -94,7 +94,8 @@ impl Printer<'_> {
                 self.arguments(arguments, names, *variadic);
                 self.push(")");
             }
-            ExprKind::Aggregate { function, arguments, variadic, rows } => {
+            ExprKind::Grouping { arguments, .. } => self.call_of("GROUPING(", arguments),
+            ExprKind::Aggregate { function, arguments, variadic, rows, .. } => {
                 self.called(&function.name, &function.schema);
                 self.over_rows(arguments, *variadic, rows);
             }
@@ -262,7 +263,8 @@ impl Printer<'_> {
             self.push(")");
         }
         match &rows.window {
-            None => {}
+            // Whoever prints a query knows its windows.
+            None | Some(Window::Numbered(_)) => {}
             Some(Window::Named(name)) => self.push(&format!(" OVER {}", quote_ident(name))),
             Some(Window::Own { name, partition, order }) => {
                 let name = name.iter().map(|name| quote_ident(name));

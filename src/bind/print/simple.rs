@@ -38,6 +38,7 @@ pub(super) fn is_simple(part: &BoundExpr, around: Around<'_>) -> bool {
         | ExprKind::Word(_)
         | ExprKind::NullIf { .. }
         | ExprKind::Aggregate { .. }
+        | ExprKind::Grouping { .. }
         | ExprKind::WindowCall { .. }
         | ExprKind::Call { form: CallForm::Plain | CallForm::Words, .. }
         | ExprKind::Cast { method: CastMethod::Function(_), .. }

@@ -116,10 +116,11 @@ pub(crate) fn add_check(
     Ok(())
 }
 
-/// The columns an expression names, in the order of the table.
+/// The columns an expression names, in the order of the table. A name that is none's is refused where the expression is
+/// bound.
 ///
 /// # Errors
-/// 42703 for one that is not there.
+/// 42702 for one that several may have.
 pub(crate) fn columns_of(columns: &[DeclaredColumn], expression: &Expr) -> SqlResult<Vec<String>> {
     struct Names(Vec<Ident>);
     impl Visitor for Names {
@@ -138,13 +139,7 @@ pub(crate) fn columns_of(columns: &[DeclaredColumn], expression: &Expr) -> SqlRe
     let known: Vec<&String> = columns.iter().map(|column| &column.name).collect();
     let mut found = HashSet::new();
     for ident in &names.0 {
-        match resolve_column(known.iter().copied(), ident)? {
-            Some(column) => found.insert(column.to_owned()),
-            None => {
-                let message = format!("column \"{}\" does not exist", fold(ident));
-                return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
-            }
-        };
+        found.extend(resolve_column(known.iter().copied(), ident)?.map(str::to_owned));
     }
     Ok(known.into_iter().filter(|column| found.contains(*column)).cloned().collect())
 }

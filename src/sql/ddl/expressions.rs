@@ -1,12 +1,11 @@
 //! Whether the expressions of a declaration can be kept: DEFAULT, CHECK and GENERATED are planned once when they are
 //! declared, so that what is wrong with them is said then, and as PostgreSQL says it.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::array::new_empty_array;
-use sqlparser::ast::{Expr, Query, Visitor};
-use tablegate_types::built_in::routines;
+use sqlparser::ast::Expr;
+use tablegate_bind::Usage;
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::quoting::split_name;
@@ -14,12 +13,13 @@ use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, ambiguous};
 
 use super::constraints::columns_of;
+use super::written::Written;
 use crate::catalog::{Declaration, DeclaredColumn, Sequence};
 use crate::dml::{RowExpressions, is_untyped, visible_schema};
 use crate::plan::Planner;
-use crate::relation::{Relation, RelationColumn};
+use crate::relation::{Relation, RelationColumn, RowScope};
 use crate::sequence::take_next_calls;
-use crate::syntax::{fold, parse_expression, walk};
+use crate::syntax::parse_expression;
 
 /// Where an expression stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,37 +31,34 @@ pub(crate) enum Place {
     CopyWhere,
 }
 
-impl Place {
-    fn name(self) -> &'static str {
-        match self {
-            Place::Default => "DEFAULT expression",
-            Place::Check => "check constraint",
-            Place::Generated => "column generation expression",
-            Place::CopyWhere => "COPY FROM WHERE condition",
-        }
-    }
-}
-
 /// Checks all expressions of a declaration. `own` are the sequences it brings along.
 ///
 /// # Errors
 /// 0A000 for a column in a DEFAULT and for sub-queries, 42803 and 42P20 for aggregates and windows, 42804 for a type
 /// that does not fit, 42P17 for a generated column that is not computed from plain columns alone.
-pub(crate) fn check_expressions(planner: &Planner<'_>, declaration: &Declaration, own: &[Sequence]) -> SqlResult<()> {
+pub(crate) fn check_expressions(
+    planner: &Planner<'_>,
+    declaration: &Declaration,
+    own: &[Sequence],
+    written: &Written<'_>,
+) -> SqlResult<()> {
     let relation = declaration.relation()?;
     for column in &relation.columns {
         if let Some(text) = &column.default {
+            written.bind_value(&relation, column, text, Usage::Default)?;
             let expression = parse_expression(text)?;
             check_value(planner, &relation, column, &expression, Place::Default)?;
             check_sequences(planner, declaration.place, expression, own)?;
         }
         if let Some(text) = &column.generated {
+            written.bind_value(&relation, column, text, Usage::Generated)?;
             let expression = parse_expression(text)?;
             check_references(&declaration.columns, &expression)?;
             check_value(planner, &relation, column, &expression, Place::Generated)?;
         }
     }
     for check in &relation.constraints.checks {
+        written.bind_condition(&relation, &check.expression, Usage::Check)?;
         check_condition(planner, &relation, &parse_expression(&check.expression)?)?;
     }
     Ok(())
@@ -78,7 +75,6 @@ pub(crate) fn check_value(
     expression: &Expr,
     place: Place,
 ) -> SqlResult<()> {
-    check_form(expression, place)?;
     let schema = match place {
         Place::Default => Arc::new(arrow::datatypes::Schema::empty()),
         Place::Check | Place::Generated | Place::CopyWhere => visible_schema(relation),
@@ -139,7 +135,9 @@ pub(crate) fn plan_condition(
     expression: &Expr,
     place: Place,
 ) -> SqlResult<RowExpressions> {
-    check_form(expression, place)?;
+    if place == Place::CopyWhere {
+        RowScope::of(relation).binder(Usage::CopyWhere).bind_condition(expression, "WHERE")?;
+    }
     let planned = RowExpressions::plan(planner, &relation.name, &visible_schema(relation), vec![expression.clone()])?;
     match planned.types() {
         [SqlType::Bool] => Ok(planned),
@@ -187,59 +185,4 @@ fn check_references(columns: &[DeclaredColumn], expression: &Expr) -> SqlResult<
                 .with_detail("A generated column cannot reference another generated column."))
         }
     }
-}
-
-/// What may not stand in the expression, whatever it means.
-fn check_form(expression: &Expr, place: Place) -> SqlResult<()> {
-    let mut visitor = Form { place };
-    match walk(expression, &mut visitor) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
-}
-
-struct Form {
-    place: Place,
-}
-
-impl Visitor for Form {
-    type Break = Box<SqlError>;
-
-    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<Self::Break> {
-        let message = format!("cannot use subquery in {}", self.place.name());
-        ControlFlow::Break(SqlError::new(ErrorKind::FeatureNotSupported, message))
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
-        match expr {
-            Expr::Identifier(ident) if is_keyword_function(&fold(ident)) => {}
-            Expr::Identifier(_) | Expr::CompoundIdentifier(_) if self.place == Place::Default => {
-                let message = "cannot use column reference in DEFAULT expression";
-                return ControlFlow::Break(SqlError::new(ErrorKind::FeatureNotSupported, message));
-            }
-            Expr::Function(function) => {
-                let name = function.name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
-                let places = self.place.name();
-                if function.over.is_some() {
-                    let message = format!("window functions are not allowed in {places}s");
-                    return ControlFlow::Break(SqlError::new(ErrorKind::Windowing, message));
-                }
-                if routines::is_aggregate(&name) {
-                    let message = format!("aggregate functions are not allowed in {places}s");
-                    return ControlFlow::Break(SqlError::new(ErrorKind::Grouping, message));
-                }
-                if routines::gives_rows(&name) {
-                    let message = format!("set-returning functions are not allowed in {places}s");
-                    return ControlFlow::Break(SqlError::new(ErrorKind::FeatureNotSupported, message));
-                }
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// Functions that are called without parentheses and that the parser takes for columns.
-fn is_keyword_function(name: &str) -> bool {
-    matches!(name, "current_schema" | "current_role" | "current_catalog" | "current_user" | "session_user" | "user")
 }

@@ -15,6 +15,7 @@ mod index;
 mod key_layout;
 mod names;
 mod unenforced;
+mod written;
 
 pub(super) use alter::{
     Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, drops_with_cascade, is_about_columns, renaming,
@@ -25,3 +26,4 @@ pub(super) use dependents::{Reference, cascades, needed_by, references_to, still
 pub(super) use expressions::{Place, check_expressions, plan_condition};
 pub(super) use index::{index_name, read_definition as read_index_definition};
 pub(super) use unenforced::{Recorder, resolve_references};
+pub(super) use written::{Written, bind_index};

@@ -1,24 +1,27 @@
 //! Expressions over the columns of a row: what DEFAULT, CHECK and GENERATED say.
 //!
-//! The statement's planner reads them as the select list of a query over the rows. Then they are evaluated as they
-//! stand, over whole batches and without a plan: a batch costs their arithmetic and nothing else.
+//! They are bound over the columns of the rows; what has no form of the engine's yet, the statement's planner reads as the select
+//! list of a query over them. Then they are evaluated as they stand, over whole batches and without a plan: a batch costs
+//! their arithmetic and nothing else.
 
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use datafusion::common::DFSchemaRef;
 use datafusion::common::tree_node::TreeNode;
-use datafusion::datasource::MemTable;
+use datafusion::common::{DFSchema, DFSchemaRef, TableReference};
+use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Volatility};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use sqlparser::ast::{self, Ident, ObjectName, ObjectNamePart};
+use tablegate_bind::{Binder, BuiltInOnly, Entry, Lookup, Scope, ScopeColumn, Usage};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::oid::{modifier, oid};
 use tablegate_types::sql_type::SqlType;
 
 use super::checks::batch_of;
@@ -45,6 +48,9 @@ impl RowExpressions {
         columns: &SchemaRef,
         expressions: Vec<ast::Expr>,
     ) -> SqlResult<Self> {
+        if let Some(planned) = Self::of_bound(planner, table, columns, &expressions)? {
+            return Ok(planned);
+        }
         let alias = Ident::with_quote('"', table);
         let name = ObjectName(vec![ObjectNamePart::Identifier(alias.clone())]);
         let items = expressions.into_iter().enumerate().map(|(i, expression)| labelled(expression, i)).collect();
@@ -56,8 +62,41 @@ impl RowExpressions {
         if !planned.parameters.is_empty() {
             return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));
         }
+        Self::analyzed(planner, planned.plan)
+    }
+
+    /// The expressions as the binder finds them; `None` where one of them has no form of the engine's yet, or is wrong: the
+    /// planner says how.
+    fn of_bound(
+        planner: &Planner<'_>,
+        table: &str,
+        columns: &SchemaRef,
+        expressions: &[ast::Expr],
+    ) -> SqlResult<Option<Self>> {
+        let lookup = Lookup::new(&BuiltInOnly);
+        let column = |field: &FieldRef| {
+            let sql_type = SqlType::declared_in(field);
+            ScopeColumn { name: field.name().clone(), ty: lookup.of_type(oid(&sql_type), modifier(&sql_type)) }
+        };
+        let columns_of = columns.fields().iter().map(column).collect();
+        let entries = [Entry { name: table.to_owned(), schema: None, columns: columns_of, row_type: 0, table: None }];
+        let scope = Scope { entries: &entries, outer: None, namespace: None };
+        let schema = DFSchema::try_from_qualified_schema(TableReference::bare(table), columns)?;
+        let planner = planner.of_kept();
+        let mut formed = Vec::with_capacity(expressions.len());
+        for (place, expression) in expressions.iter().enumerate() {
+            let Ok(bound) = Binder::new(lookup, scope, Usage::Values).bind(expression) else { return Ok(None) };
+            let Some(expr) = planner.engine_form(&bound, &schema)? else { return Ok(None) };
+            formed.push(expr.alias(place.to_string()));
+        }
+        let rows = MemTable::try_new(columns.clone(), vec![Vec::new()])?;
+        let rows = LogicalPlanBuilder::scan(TableReference::bare(table), provider_as_source(Arc::new(rows)), None)?;
+        Self::analyzed(&planner, rows.project(formed)?.build()?).map(Some)
+    }
+
+    fn analyzed(planner: &Planner<'_>, plan: LogicalPlan) -> SqlResult<Self> {
         let state = planner.engine.state();
-        let analyzed = state.analyzer().execute_and_check(planned.plan, state.config_options(), |_, _| {})?;
+        let analyzed = state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})?;
         let LogicalPlan::Projection(projection) = analyzed else {
             return Err(SqlError::new(ErrorKind::Internal, "expressions over a row were not planned as a projection"));
         };

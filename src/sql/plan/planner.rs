@@ -3,14 +3,15 @@
 use std::sync::{Arc, OnceLock};
 
 use datafusion::catalog::TableProvider;
-use datafusion::common::{ParamValues, ScalarValue};
+use datafusion::common::{DFSchema, ParamValues, ScalarValue};
 use datafusion::execution::{SessionState, TaskContext};
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use futures::{StreamExt, stream};
 use sqlparser::ast::{ObjectName, Query, Statement};
+use tablegate_bind::BoundExpr;
 use tablegate_store::table::{Promises, TableSize};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::interrupt::{self, Interrupt};
@@ -219,19 +220,30 @@ impl Planner<'_> {
         guarded_calls::guard(&mut query);
         expr::lower(&mut query)?;
         let statement = Statement::Query(Box::new(query));
-        let parameters_of = |given| {
-            let style = self.style();
-            let literal_style = if self.is_plain { Style::PLAIN } else { style };
-            Parameters::new(given).of_kept(self.is_kept).in_style(style, literal_style).with_catalog(&*self.system)
-        };
-        let found = parameters_of(declared);
+        let found = self.parameters(declared);
         let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;
         let (parameters, named) = (found.types(), found.met());
         if !parameters.is_empty() {
             // Each parameter has one type wherever it stands: now that it is known, all that depends on it follows.
-            plan = self.to_plan(state, tables, statement, &parameters, &parameters_of(&parameters))?;
+            plan = self.to_plan(state, tables, statement, &parameters, &self.parameters(&parameters))?;
         }
         Ok((plan, parameters, named))
+    }
+
+    /// The parameters of a statement, of which the client gave these types.
+    fn parameters<'p>(&'p self, given: &'p [SqlType]) -> Parameters<'p> {
+        let style = self.style();
+        let literal_style = if self.is_plain { Style::PLAIN } else { style };
+        Parameters::new(given).of_kept(self.is_kept).in_style(style, literal_style).with_catalog(&*self.system)
+    }
+
+    /// An expression that is bound over these columns, as the engine computes it; `None` where something in it has no form of
+    /// the engine's yet.
+    ///
+    /// # Errors
+    /// What is wrong with its literals, and with the types of operands.
+    pub(crate) fn engine_form(&self, bound: &BoundExpr, schema: &DFSchema) -> SqlResult<Option<Expr>> {
+        expr::engine_form(bound, schema, &self.parameters(&[]))
     }
 
     /// What is done to a query before its names are resolved.

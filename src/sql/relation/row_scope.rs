@@ -19,7 +19,8 @@ impl<'t> RowScope<'t> {
             ScopeColumn { name: column.name.clone(), ty: lookup.of_type(oid, typmod) }
         };
         let columns = table.columns.iter().map(column).collect();
-        Self { table, entries: [Entry { name: table.name.clone(), schema: None, columns, row_type: 0 }] }
+        let entry = Entry { name: table.name.clone(), schema: None, columns, row_type: 0, table: None };
+        Self { table, entries: [entry] }
     }
 
     /// The number of a column's type, with its modifier.
@@ -52,6 +53,6 @@ impl<'t> RowScope<'t> {
     }
 
     fn scope(&self) -> Scope<'_> {
-        Scope { entries: &self.entries, outer: None }
+        Scope { entries: &self.entries, outer: None, namespace: None }
     }
 }

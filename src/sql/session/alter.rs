@@ -10,7 +10,7 @@ use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::views::check_types_free;
 use super::{Position, Session};
 use crate::catalog::{Access, CatalogView, Declaration, duplicate_table};
-use crate::ddl::{self, Alteration, Renaming, RowCheck};
+use crate::ddl::{self, Alteration, Renaming, RowCheck, Written};
 use crate::dml::{contains_nulls, is_there_row};
 use crate::outcome::{CommandTag, Outcome};
 use crate::place::Place;
@@ -127,7 +127,7 @@ impl Session {
         self.stage_sequences(&alteration).await?;
         {
             let planner = self.planner();
-            ddl::check_expressions(&planner, &alteration.after, &[])?;
+            ddl::check_expressions(&planner, &alteration.after, &[], &Written::of_changes(command))?;
             ddl::resolve_references(&planner, &mut alteration.after).await?;
         }
         let retyped = alteration.retyped();

@@ -11,7 +11,7 @@ use tablegate_types::privileges::Privileges;
 
 use super::{Position, Session};
 use crate::catalog::{Access, Sequence, duplicate_table};
-use crate::ddl::{self, Reference};
+use crate::ddl::{self, Reference, Written};
 use crate::dml::find_target;
 use crate::outcome::{CommandTag, Outcome};
 use crate::place::{Place, PlacedName};
@@ -48,8 +48,8 @@ impl Session {
         }
         let is_taken =
             |other: &str| reads.catalog.has_name(&name.beside(other)) || reads.catalog.has_index(&name, other);
-        let (command, comments) = Box::pin(self.without_like(command)).await?;
-        let mut declared = ddl::declare(&command, &name, self.settings.egt_mode(), &is_taken)?;
+        let (spelled_out, comments) = Box::pin(self.without_like(command)).await?;
+        let mut declared = ddl::declare(&spelled_out, &name, self.settings.egt_mode(), &is_taken)?;
         comments.put(&mut declared.declaration);
         for sequence in &declared.sequences {
             self.claim(&sequence.placed_name()).await?;
@@ -58,7 +58,8 @@ impl Session {
             }
         }
         let planner = self.planner();
-        ddl::check_expressions(&planner, &declared.declaration, &declared.sequences)?;
+        let written = Written::of_table(command);
+        ddl::check_expressions(&planner, &declared.declaration, &declared.sequences, &written)?;
         ddl::resolve_references(&planner, &mut declared.declaration).await?;
         self.stage_table(declared).await?;
         Ok(Some(name))

@@ -60,6 +60,7 @@ impl Session {
         };
         let mut constraints = declaration.constraints.clone();
         recorder.index(&mut constraints, create, name)?;
+        ddl::bind_index(&relation, create)?;
         declaration.constraints = constraints;
         self.transaction.catalog_mut().put(declaration)?;
         self.notices.extend(notices.into_iter().filter(|_| !is_harmless));

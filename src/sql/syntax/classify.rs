@@ -7,6 +7,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::dialect::create_as::of_select_into;
 use super::dialect::sequence::SequenceCommand;
+use super::source::SourceText;
 use super::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, InsertCommand, NotifyCommand,
     Truncate, dotted, fold, is_significant, keyword,
@@ -28,8 +29,8 @@ pub(super) fn classify(statement: ast::Statement) -> SqlResult<Command> {
         S::Delete(delete) => Command::Delete(Box::new(delete)),
         S::Merge(merge) => Command::Merge(Box::new(merge)),
         S::CreateTable(create) => {
-            let (identities, likes) = (Vec::new(), Vec::new());
-            Command::CreateTable(Box::new(CreateTableCommand { create, identities, likes }))
+            let (identities, likes, source) = (Vec::new(), Vec::new(), SourceText::default());
+            Command::CreateTable(Box::new(CreateTableCommand { create, identities, likes, source }))
         }
         S::AlterTable(alter)
             if alter.location.is_none() && alter.on_cluster.is_none() && alter.table_type.is_none() =>
@@ -39,6 +40,7 @@ pub(super) fn classify(statement: ast::Statement) -> SqlResult<Command> {
                 identities: Vec::new(),
                 taken: TakenActions::default(),
                 of_view: false,
+                source: SourceText::default(),
             }))
         }
         S::CreateIndex(create) => Command::CreateIndex(Box::new(create)),

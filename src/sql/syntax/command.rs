@@ -9,6 +9,7 @@ use super::dialect::like::LikeClause;
 use super::dialect::overriding::Overriding;
 use super::dialect::prepare::PrepareCommand;
 use super::dialect::utility::UtilityCommand;
+use super::source::SourceText;
 use super::{Statement, TransactionCommand};
 use crate::syntax::{
     AlterSequence, CreateSequence, CursorCommand, GivenOptions, GrantCommand, RoleCommand, SetConfig, TakenActions,
@@ -81,6 +82,8 @@ pub(crate) struct CreateTableCommand {
     pub identities: Vec<GivenOptions>,
     /// Tables whose columns it gets too.
     pub likes: Vec<LikeClause>,
+    /// The text that it is a part of.
+    pub source: SourceText,
 }
 
 #[derive(Debug, Clone)]
@@ -92,6 +95,8 @@ pub(crate) struct AlterCommand {
     pub taken: TakenActions,
     /// ALTER VIEW: it must be one.
     pub of_view: bool,
+    /// The text that it is a part of.
+    pub source: SourceText,
 }
 
 #[derive(Debug, Clone)]

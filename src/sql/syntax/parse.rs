@@ -187,9 +187,12 @@ fn parse_as_written(sql: &SourceText, tokens: &[TokenWithSpan], around: usize) -
                 command = Command::CreateTableAs(Box::new(made));
             }
         }
-        Command::CreateTable(create) => (create.identities, create.likes) = (identities, likes),
+        Command::CreateTable(create) => {
+            (create.identities, create.likes, create.source) = (identities, likes, sql.clone());
+        }
         Command::AlterTable(alter) => {
             (alter.identities, alter.taken, alter.of_view) = (identities, taken, of_view);
+            alter.source = sql.clone();
         }
         other => Overriding::set(overriding, other)?,
     }

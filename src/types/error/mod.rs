@@ -66,6 +66,10 @@ pub enum ErrorKind {
     Grouping,
     /// 42P20
     Windowing,
+    /// 42P19
+    InvalidRecursion,
+    /// 54023
+    TooManyArguments,
     /// 42809
     WrongObjectType,
     /// 42712

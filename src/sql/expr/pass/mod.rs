@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod array;
+mod bound;
 mod cast;
 mod chains;
 mod conditional;
@@ -31,6 +32,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, Subquery};
 use tablegate_types::error::{SqlError, SqlResult};
 
+pub(crate) use self::bound::bound as engine_form;
 use super::operand::Operand;
 use super::parameters::Parameters;
 use crate::stoppable;

@@ -91,7 +91,7 @@ impl Pass<'_> {
     }
 
     /// A row is NULL when all of its fields are.
-    fn is_null(&self, operand: Expr, negated: bool, schema: &DFSchema) -> Result<Expr> {
+    pub(super) fn is_null(&self, operand: Expr, negated: bool, schema: &DFSchema) -> Result<Expr> {
         let operand = self.operand(operand, schema)?;
         Ok(match record::all_null(&operand, negated) {
             Some(all_null) => all_null,
@@ -120,7 +120,7 @@ impl Pass<'_> {
     }
 
     /// A function: one whose meaning waits for its arguments' types gets it, all others are as they are.
-    fn function(&self, function: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
+    pub(super) fn function(&self, function: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
         let Some(pending) = function.func.inner().downcast_ref::<Pending>() else {
             return Ok(Expr::ScalarFunction(self.with_known_parameters(function)));
         };
@@ -132,7 +132,7 @@ impl Pass<'_> {
         self.call(meaning, operands, schema)
     }
 
-    fn call(&self, meaning: Meaning, mut operands: Vec<Operand>, schema: &DFSchema) -> Result<Expr> {
+    pub(super) fn call(&self, meaning: Meaning, mut operands: Vec<Operand>, schema: &DFSchema) -> Result<Expr> {
         let pair =
             |operands: Vec<Operand>| <[Operand; 2]>::try_from(operands).map_err(|_| raised(wrong_count(&meaning)));
         let parameters = self.parameters();

@@ -1,0 +1,279 @@
+//! What a query means, after PostgreSQL's analysed query: what it reads from, what it gives, and how that is grouped,
+//! sorted and cut off.
+//!
+//! Levels are counted as PostgreSQL counts them: each query is one, the members of a set operation and the parts of WITH
+//! are inside of theirs.
+
+use crate::binder::Reach;
+use crate::catalogue::RelationRef;
+use crate::catalogue::oids::Oid;
+use crate::expr::{BoundExpr, ExprType};
+use crate::place::Place;
+use crate::statement::BoundStatement;
+
+/// A query in which every name is found and every expression has its type.
+#[derive(Debug, Clone, Default)]
+pub struct BoundQuery {
+    pub with: Vec<BoundWith>,
+    /// What is read from; columns name its entries by their numbers.
+    pub range: Vec<RangeEntry>,
+    /// How these are joined: all of the list with each other.
+    pub from: Vec<JoinTree>,
+    pub filter: Option<BoundExpr>,
+    /// What it gives, and behind that what is grouped and sorted by besides.
+    pub targets: Vec<Target>,
+    pub grouping: Grouping,
+    pub having: Option<BoundExpr>,
+    pub windows: Vec<BoundWindow>,
+    pub distinct: Distinct,
+    pub order: Vec<SortItem>,
+    pub offset: Option<BoundExpr>,
+    pub limit: Option<BoundExpr>,
+    /// Rows that sort as the last one does are given too.
+    pub with_ties: bool,
+    pub row_marks: Vec<RowMark>,
+    /// Of a set operation: its members are the entries of the range table.
+    pub set: Option<SetTree>,
+    /// The queries inside of its expressions, which name them by their numbers.
+    pub sub_queries: Vec<BoundQuery>,
+    pub has_aggregates: bool,
+    /// Queries around it that it names something of.
+    pub reach: Reach,
+}
+
+/// Something that is read from.
+#[derive(Debug, Clone)]
+pub struct RangeEntry {
+    /// The name that it goes by: its alias, or its own.
+    pub name: String,
+    pub has_alias: bool,
+    pub columns: Vec<RangeColumn>,
+    pub source: RangeSource,
+    pub is_lateral: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct RangeColumn {
+    pub name: String,
+    pub ty: ExprType,
+}
+
+#[derive(Debug, Clone)]
+pub enum RangeSource {
+    Table {
+        relation: RelationRef,
+        only: bool,
+    },
+    SubQuery(Box<BoundQuery>),
+    Functions {
+        functions: Vec<RangeFunction>,
+        with_ordinality: bool,
+    },
+    Values(Vec<Vec<BoundExpr>>),
+    /// A part of WITH of the query so many outside of this one.
+    With {
+        level: usize,
+        number: usize,
+    },
+    /// The columns of a join, each of which is one of what it joins, or made of one of each side.
+    Join {
+        columns: Vec<JoinColumn>,
+    },
+    /// The row that INSERT would have put in.
+    Excluded,
+}
+
+/// A function that is read from, with the columns that the statement gives its rows.
+#[derive(Debug, Clone)]
+pub struct RangeFunction {
+    pub call: BoundExpr,
+    pub columns: Vec<RangeColumn>,
+    pub is_defined: bool,
+}
+
+#[derive(Debug, Clone)]
+pub enum JoinColumn {
+    One(BoundExpr),
+    /// Of USING: the left one, or the right one where there is none.
+    Merged {
+        value: Box<BoundExpr>,
+        left: Box<BoundExpr>,
+        right: Box<BoundExpr>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+}
+
+#[derive(Debug, Clone)]
+pub enum JoinTree {
+    Entry(usize),
+    Join {
+        /// Its own entry.
+        entry: usize,
+        kind: JoinKind,
+        left: Box<JoinTree>,
+        right: Box<JoinTree>,
+        condition: Option<Box<BoundExpr>>,
+        /// The names of USING, or those that NATURAL finds.
+        using: Vec<String>,
+    },
+}
+
+/// A member of the target list.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub expr: BoundExpr,
+    pub name: String,
+    /// Sorted or grouped by, and not given.
+    pub is_hidden: bool,
+    pub origin: Option<Origin>,
+}
+
+/// The column of a table that a result's column is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    pub relation: Oid,
+    /// From 1; 0 is the whole row.
+    pub column: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SortItem {
+    /// The target that is sorted by.
+    pub target: usize,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub enum Distinct {
+    #[default]
+    No,
+    All,
+    /// By these targets.
+    On(Vec<usize>),
+}
+
+/// GROUP BY: the targets that are grouped by, and how they are put together.
+#[derive(Debug, Clone, Default)]
+pub struct Grouping {
+    pub keys: Vec<usize>,
+    /// Empty where all keys are grouped by at once.
+    pub sets: Vec<GroupingSet>,
+    /// GROUP BY DISTINCT.
+    pub is_distinct: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupingSet {
+    Simple(Vec<usize>),
+    Rollup(Vec<Vec<usize>>),
+    Cube(Vec<Vec<usize>>),
+    Sets(Vec<GroupingSet>),
+}
+
+/// A window of the query's.
+#[derive(Debug, Clone)]
+pub struct BoundWindow {
+    /// Of the WINDOW clause.
+    pub name: Option<String>,
+    pub inherits: Option<String>,
+    pub partition: Vec<usize>,
+    pub order: Vec<SortItem>,
+    pub frame: Option<Frame>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Frame {
+    pub unit: FrameUnit,
+    pub start: FrameBound,
+    pub end: FrameBound,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameUnit {
+    Rows,
+    Range,
+    Groups,
+}
+
+#[derive(Debug, Clone)]
+pub enum FrameBound {
+    UnboundedPreceding,
+    Preceding(BoundExpr),
+    CurrentRow,
+    Following(BoundExpr),
+    UnboundedFollowing,
+}
+
+/// FOR UPDATE and the like, of one entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowMark {
+    pub entry: usize,
+    pub strength: LockStrength,
+    pub wait: LockWait,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockStrength {
+    KeyShare,
+    Share,
+    NoKeyUpdate,
+    Update,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockWait {
+    Wait,
+    Skip,
+    Refuse,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetOperator {
+    Union,
+    Intersect,
+    Except,
+}
+
+/// How members are put together.
+#[derive(Debug, Clone)]
+pub enum SetTree {
+    /// An entry of the range table.
+    Member(usize),
+    /// From left to right: members of one operator whose results have the same types are one list.
+    Node { operator: SetOperator, all: bool, parts: Vec<SetTree>, types: Vec<ExprType> },
+}
+
+/// A part of WITH.
+#[derive(Debug, Clone)]
+pub struct BoundWith {
+    pub name: String,
+    pub columns: Vec<RangeColumn>,
+    pub statement: BoundStatement,
+    /// MATERIALIZED, or NOT MATERIALIZED.
+    pub materialized: Option<bool>,
+    /// It reads its own rows.
+    pub is_recursive: bool,
+    /// How often it is read from.
+    pub uses: usize,
+    pub place: Place,
+}
+
+impl BoundQuery {
+    /// What it gives.
+    pub fn results(&self) -> impl Iterator<Item = &Target> {
+        self.targets.iter().filter(|target| !target.is_hidden)
+    }
+
+    /// The types of what it gives.
+    pub fn result_types(&self) -> Vec<ExprType> {
+        self.results().map(|target| target.expr.ty).collect()
+    }
+}

@@ -1,0 +1,46 @@
+//! Queries: what they read from, give, and are grouped and sorted by.
+//!
+//! ```text
+//!     bound            queries that are bound
+//!     select           a query as a whole
+//!     level            one query while it is being bound
+//!     from, join       the range table, and what of it can be named
+//!     range_function   functions that are read from
+//!     values           VALUES
+//!     target           target lists; column_name: what columns without a name are called
+//!     sort, group      ORDER BY, DISTINCT and GROUP BY
+//!     ungrouped        what a grouped query may give
+//!     windows          window definitions
+//!     set_operation    UNION, INTERSECT, EXCEPT
+//!     with, recursion  WITH
+//!     locks            FOR UPDATE
+//!     alike, walk      comparing, and walking through, what is bound
+//! ```
+
+mod alike;
+pub mod bound;
+mod column_name;
+mod from;
+mod group;
+mod join;
+mod level;
+mod locks;
+mod range_function;
+mod recursion;
+mod select;
+mod set_operation;
+mod sort;
+mod target;
+mod ungrouped;
+mod values;
+mod walk;
+mod windows;
+mod with;
+
+pub(crate) use self::alike::alike;
+pub(crate) use self::from::{Alias, columns_of, name_parts};
+pub(crate) use self::group::row_items;
+pub(crate) use self::level::{Context, Level};
+pub(crate) use self::select::{Parts, Purpose, bind_parts};
+pub(crate) use self::values::{bind_rows, bind_value};
+pub(crate) use self::with::{Withs, bind_with};

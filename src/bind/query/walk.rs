@@ -1,0 +1,89 @@
+//! Walking through queries: their own expressions, and the queries that they read from.
+
+use super::bound::{BoundQuery, FrameBound, JoinColumn, JoinTree, RangeSource};
+use crate::binder::{Reach, reach_of_node};
+use crate::expr::{BoundExpr, ExprKind};
+use crate::statement::BoundStatement;
+
+/// What is yet to be seen of joins.
+enum Step<'e> {
+    Tree(&'e JoinTree),
+    Condition(&'e BoundExpr),
+}
+
+impl BoundQuery {
+    /// Calls `see` with each expression of this query itself, in the order in which PostgreSQL goes through them.
+    pub fn for_each_expr<'e>(&'e self, see: &mut dyn FnMut(&'e BoundExpr)) {
+        self.targets.iter().for_each(|target| see(&target.expr));
+        // Not by calls of itself: joins may be many.
+        let mut joins: Vec<Step<'_>> = self.from.iter().rev().map(Step::Tree).collect();
+        while let Some(next) = joins.pop() {
+            match next {
+                Step::Condition(condition) => see(condition),
+                Step::Tree(JoinTree::Entry(_)) => {}
+                Step::Tree(JoinTree::Join { left, right, condition, .. }) => {
+                    joins.extend(condition.as_deref().map(Step::Condition));
+                    joins.extend([Step::Tree(right), Step::Tree(left)]);
+                }
+            }
+        }
+        self.filter.iter().chain(&self.having).chain(&self.offset).chain(&self.limit).for_each(&mut *see);
+        for frame in self.windows.iter().filter_map(|window| window.frame.as_ref()) {
+            for bound in [&frame.start, &frame.end] {
+                if let FrameBound::Preceding(offset) | FrameBound::Following(offset) = bound {
+                    see(offset);
+                }
+            }
+        }
+        for entry in &self.range {
+            match &entry.source {
+                RangeSource::Functions { functions, .. } => functions.iter().for_each(|function| see(&function.call)),
+                RangeSource::Values(rows) => rows.iter().flatten().for_each(&mut *see),
+                RangeSource::Join { columns } => {
+                    for column in columns {
+                        if let JoinColumn::Merged { value, .. } = column {
+                            see(value);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Calls `see` with each query that this one reads from, or has in its WITH.
+    pub fn for_each_read_query<'e>(&'e self, see: &mut dyn FnMut(&'e BoundQuery)) {
+        for entry in &self.range {
+            if let RangeSource::SubQuery(query) = &entry.source {
+                see(query);
+            }
+        }
+        for with in &self.with {
+            if let BoundStatement::Query(query) = &with.statement {
+                see(query);
+            }
+        }
+    }
+
+    /// What it names of the queries around it, as the nearest of them counts levels.
+    pub(super) fn found_reach(&self) -> Reach {
+        let mut reach = Reach::default();
+        let queries = &self.sub_queries;
+        self.for_each_expr(&mut |expr| reach = reach.with(reach_in(expr, queries).seen_from_outside()));
+        self.for_each_read_query(&mut |query| reach = reach.with(query.reach.seen_from_outside()));
+        reach
+    }
+}
+
+/// The nearest queries that an expression names something of.
+pub(super) fn reach_in(expr: &BoundExpr, queries: &[BoundQuery]) -> Reach {
+    let mut reach = Reach::default();
+    expr.any(&mut |part| {
+        reach = reach.with(match &part.kind {
+            ExprKind::SubQuery { query, .. } => queries.get(*query).map(|query| query.reach).unwrap_or_default(),
+            _ => reach_of_node(part),
+        });
+        false
+    });
+    reach
+}

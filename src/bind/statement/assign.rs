@@ -1,0 +1,170 @@
+//! What columns are set to: PostgreSQL's `transformAssignedExpr` and `transformUpdateTargetList`.
+
+use sqlparser::ast::{Assignment, AssignmentTarget, Expr, ObjectName, ObjectNamePart, Spanned};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
+use super::bound::{Assigned, AssignedValue};
+use crate::binder::{Binder, folded, name_of};
+use crate::catalogue::{CastContext, Relation};
+use crate::expr::{BoundExpr, ExprKind, Written};
+use crate::place::{AtPlace, Place};
+use crate::query::bound::{BoundQuery, Target};
+use crate::query::{Level, bind_value};
+use crate::scope::Name;
+use crate::usage::Usage;
+
+/// A column that a statement names: its number, and where it stands.
+#[derive(Clone, Copy)]
+pub(super) struct NamedColumn {
+    pub column: usize,
+    pub place: Place,
+}
+
+/// An expression that is to be assigned, or one of a row's.
+enum Source {
+    Expr(BoundExpr),
+    OfRow { query: usize, value: BoundExpr },
+}
+
+/// # Errors
+/// 42703.
+pub(super) fn column_named(relation: &Relation, name: &ObjectName) -> SqlResult<NamedColumn> {
+    let idents: Vec<_> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
+    let Some(first) = idents.first() else {
+        return Err(SqlError::new(ErrorKind::Internal, "a column without a name"));
+    };
+    let (wanted, place) = (name_of(first), Place::start(first.span));
+    let found = column_number(relation, &wanted);
+    match (found, idents.len()) {
+        (Some(column), 1) => Ok(NamedColumn { column, place }),
+        (Some(_), _) => Err(SqlError::not_supported("setting a field of a column").at_place(place)),
+        (None, _) => {
+            let message = format!("column \"{}\" of relation \"{}\" does not exist", wanted.text, relation.name);
+            Err(SqlError::new(ErrorKind::UndefinedColumn, message).at_place(place))
+        }
+    }
+}
+
+pub(super) fn column_number(relation: &Relation, wanted: &Name) -> Option<usize> {
+    let exact = relation.columns.iter().position(|column| column.name == wanted.text);
+    exact.or_else(|| relation.columns.iter().position(|column| wanted.is(&column.name)))
+}
+
+/// A value as one that the column takes.
+///
+/// # Errors
+/// 42804 for one that it does not take.
+pub(super) fn assigned(
+    binder: &mut Binder<'_>,
+    value: BoundExpr,
+    relation: &Relation,
+    column: usize,
+) -> SqlResult<BoundExpr> {
+    let column = &relation.columns[column];
+    if matches!(value.kind, ExprKind::Default) {
+        let ty = binder.lookup.of_type(column.oid, column.typmod);
+        return Ok(BoundExpr::new(ExprKind::Default, ty, value.place));
+    }
+    let (given, place) = (value.ty.oid, value.place);
+    let (context, written) = (CastContext::Assignment, Written::Implicitly);
+    let cast = binder.coerce_to_target(value, column.oid, column.typmod, context, written, Place::NOWHERE)?;
+    cast.ok_or_else(|| {
+        let (wanted, given) = (binder.lookup.type_name(column.oid), binder.lookup.type_name(given));
+        let message = format!("column \"{}\" is of type {wanted} but expression is of type {given}", column.name);
+        SqlError::new(ErrorKind::DatatypeMismatch, message)
+            .with_hint("You will need to rewrite or cast the expression.")
+            .at_place(place)
+    })
+}
+
+impl Level<'_> {
+    /// SET: all values are bound before the first column is looked up.
+    pub(super) fn assignments(&mut self, relation: &Relation, set: &[Assignment]) -> SqlResult<Vec<Assigned>> {
+        let mut given: Vec<(&ObjectName, Source)> = Vec::with_capacity(set.len());
+        for assignment in set {
+            match &assignment.target {
+                AssignmentTarget::ColumnName(name) => {
+                    let value = self.binding(Usage::UpdateList, |binder| bind_value(binder, &assignment.value))?;
+                    given.push((name, Source::Expr(value)));
+                }
+                AssignmentTarget::Tuple(names) => {
+                    let values = self.row_of(names, &assignment.value)?;
+                    given.extend(names.iter().zip(values));
+                }
+            }
+        }
+        let mut all = Vec::with_capacity(given.len());
+        for (name, value) in given {
+            let column = column_named(relation, name)?.column;
+            let value = match value {
+                Source::Expr(value) => AssignedValue::Expr(self.assigned(value, relation, column)?),
+                Source::OfRow { query, value } => {
+                    AssignedValue::OfRow { query, value: self.assigned(value, relation, column)? }
+                }
+            };
+            all.push(Assigned { column, part: Vec::new(), value });
+        }
+        Ok(all)
+    }
+
+    pub(super) fn assigned(&mut self, value: BoundExpr, relation: &Relation, column: usize) -> SqlResult<BoundExpr> {
+        self.binding(Usage::UpdateList, |binder| assigned(binder, value, relation, column))
+    }
+
+    /// `(a, b) = ..`: a row's values, or the columns of a query's only row.
+    fn row_of(&mut self, names: &[ObjectName], value: &Expr) -> SqlResult<Vec<Source>> {
+        let place = Place::start(value.span());
+        let count = |given: usize, place: Place| {
+            let message = "number of columns does not match number of values";
+            if given == names.len() { Ok(()) } else { Err(SqlError::new(ErrorKind::Syntax, message).at_place(place)) }
+        };
+        match value {
+            Expr::Tuple(items) => {
+                let place = self.before(place, &["("]);
+                self.items(items, |given| count(given, place))
+            }
+            Expr::Function(function) if is_row(function) => {
+                let items = crate::query::row_items(function);
+                self.items(&items, |given| count(given, place))
+            }
+            Expr::Nested(inner) => match &**inner {
+                Expr::Subquery(_) => self.row_of(names, inner),
+                _ => Err(not_a_row(place)),
+            },
+            Expr::Subquery(query) => {
+                let bound = self.binding(Usage::UpdateList, |binder| {
+                    let place = binder.before(Place::start(query.span()), &["("]);
+                    binder.query_of_row(query, place)
+                })?;
+                let place = self.before(Place::start(query.span()), &["("]);
+                count(bound.columns.len(), place)?;
+                let results = self.query.sub_queries.get(bound.number).into_iter().flat_map(BoundQuery::results);
+                let column = |(at, target): (usize, &Target)| {
+                    let value = BoundExpr::new(ExprKind::SubQueryColumn(at), target.expr.ty, target.expr.place);
+                    Source::OfRow { query: bound.number, value }
+                };
+                Ok(results.enumerate().map(column).collect())
+            }
+            _ => Err(not_a_row(place)),
+        }
+    }
+
+    fn items(&mut self, items: &[Expr], check: impl FnOnce(usize) -> SqlResult<()>) -> SqlResult<Vec<Source>> {
+        check(items.len())?;
+        let mut values = Vec::with_capacity(items.len());
+        for item in items {
+            values.push(Source::Expr(self.binding(Usage::UpdateList, |binder| bind_value(binder, item))?));
+        }
+        Ok(values)
+    }
+}
+
+fn not_a_row(place: Place) -> Box<SqlError> {
+    let message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
+    SqlError::new(ErrorKind::FeatureNotSupported, message).at_place(place)
+}
+
+fn is_row(function: &sqlparser::ast::Function) -> bool {
+    matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(ident)]
+        if ident.quote_style.is_none() && folded(ident) == "row")
+}

@@ -1,0 +1,291 @@
+//! Facts of PostgreSQL 15: what statements give, and what is wrong with them.
+//!
+//! Each file of facts has two lines per statement: itself, and the answer, as `facts/record_statements.py` writes it down. The tables
+//! are those of `facts/schema.sql`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sqlparser::ast::{ColumnOption, GeneratedAs, Statement, TableConstraint};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+use tablegate_types::error::{ErrorKind, Location, SqlError};
+
+use super::*;
+use crate::binder::{Binder, name_of};
+use crate::catalogue::{
+    BuiltInOnly, Given, Key, Oid, Relation, RelationColumn, RelationKind, RelationRef, Type, TypeKind, oids,
+};
+use crate::query::bound::Target;
+use crate::query::name_parts;
+use crate::scope::Name;
+use crate::usage::Usage;
+
+struct Tables {
+    relations: Vec<RelationRef>,
+    types: HashMap<Oid, Type>,
+}
+
+impl Catalogue for Tables {
+    fn own_type(&self, oid: Oid) -> Option<&Type> {
+        self.types.get(&oid)
+    }
+
+    fn own_type_named(&self, _schema: Option<&str>, name: &str) -> Option<&Type> {
+        self.types.values().find(|of| of.name == name && !of.is_array)
+    }
+
+    fn relation(&self, schema: Option<&Name>, name: &Name) -> Option<RelationRef> {
+        let schema = schema.map_or("public", |schema| &schema.text);
+        self.relations.iter().find(|relation| relation.schema == schema && relation.name == name.text).cloned()
+    }
+
+    fn columns_of(&self, relation: Oid) -> Vec<(String, Oid, i32)> {
+        let found = self.relations.iter().find(|known| known.oid == relation);
+        let column = |column: &RelationColumn| (column.name.clone(), column.oid, column.typmod);
+        found.map(|found| found.columns.iter().map(column).collect()).unwrap_or_default()
+    }
+
+    fn has_schema(&self, name: &str) -> bool {
+        matches!(name, "public" | "s")
+    }
+}
+
+fn tables() -> Tables {
+    let statements = Parser::parse_sql(&PostgreSqlDialect {}, include_str!("../facts/schema.sql")).unwrap();
+    let mut tables = Tables { relations: Vec::new(), types: HashMap::new() };
+    for (number, statement) in (0..).zip(statements) {
+        let Statement::CreateTable(table) = statement else { panic!("{statement}") };
+        let binder = Binder::new(Lookup::new(&BuiltInOnly), Scope::default(), Usage::Check);
+        let (schema, name, _) = name_parts(&table.name).unwrap();
+        let (oid, row_type, array) = (20_000 + number * 10, 20_001 + number * 10, 20_002 + number * 10);
+        let mut relation = Relation {
+            oid,
+            name: name.text.clone(),
+            schema: schema.map_or_else(|| "public".to_owned(), |schema| schema.text),
+            kind: RelationKind::Table,
+            row_type,
+            ..Relation::default()
+        };
+        for (at, column) in table.columns.iter().enumerate() {
+            let (oid, typmod) = binder.type_of(&column.data_type).unwrap();
+            let name = name_of(&column.name).text;
+            let mut known = RelationColumn { name: name.clone(), oid, typmod, ..RelationColumn::default() };
+            for option in &column.options {
+                let key = |is_primary| Key {
+                    name: format!("{}_{name}_key", relation.name),
+                    columns: vec![at],
+                    is_primary,
+                    is_constraint: true,
+                    ..Key::default()
+                };
+                match &option.option {
+                    ColumnOption::Default(_) => known.has_default = true,
+                    ColumnOption::PrimaryKey(_) => {
+                        relation.keys.push(Key { name: format!("{}_pkey", relation.name), ..key(true) })
+                    }
+                    ColumnOption::Unique(_) => relation.keys.push(key(false)),
+                    ColumnOption::Generated { generated_as, generation_expr, .. } => {
+                        known.given = match (generated_as, generation_expr) {
+                            (_, Some(_)) => Given::Computed,
+                            (GeneratedAs::ByDefault, _) => Given::IdentityByDefault,
+                            _ => Given::IdentityAlways,
+                        };
+                    }
+                    _ => {}
+                }
+            }
+            relation.columns.push(known);
+        }
+        for constraint in &table.constraints {
+            if let TableConstraint::PrimaryKey(key) = constraint {
+                let number = |name: &str| relation.columns.iter().position(|column| column.name == name).unwrap();
+                let columns = key.columns.iter().map(|column| number(&column.column.expr.to_string())).collect();
+                let name = format!("{}_pkey", relation.name);
+                relation.keys.push(Key { name, columns, is_primary: true, is_constraint: true, ..Key::default() });
+            }
+        }
+        let of_rows = crate::catalogue::types::built_in(oids::RECORD).unwrap().clone();
+        let name: std::borrow::Cow<'static, str> = relation.name.clone().into();
+        let array_type = Type {
+            oid: array,
+            element: row_type,
+            array: 0,
+            name: format!("_{name}").into(),
+            ..crate::catalogue::types::built_in(oids::TEXT_ARRAY).unwrap().clone()
+        };
+        let row =
+            Type { oid: row_type, name, kind: TypeKind::Composite, relation: oid, array, category: b'C', ..of_rows };
+        tables.types.insert(row_type, row);
+        tables.types.insert(array, array_type);
+        tables.relations.push(Arc::new(relation));
+    }
+    tables
+}
+
+fn sqlstate(kind: ErrorKind) -> String {
+    let code = match kind {
+        ErrorKind::Syntax => "42601",
+        ErrorKind::FeatureNotSupported => "0A000",
+        ErrorKind::UndefinedTable => "42P01",
+        ErrorKind::UndefinedColumn => "42703",
+        ErrorKind::UndefinedSchema => "3F000",
+        ErrorKind::AmbiguousColumn => "42702",
+        ErrorKind::AmbiguousAlias => "42P09",
+        ErrorKind::DuplicateAlias => "42712",
+        ErrorKind::DuplicateColumn => "42701",
+        ErrorKind::UndefinedFunction => "42883",
+        ErrorKind::AmbiguousFunction => "42725",
+        ErrorKind::UndefinedObject => "42704",
+        ErrorKind::DatatypeMismatch => "42804",
+        ErrorKind::CannotCoerce => "42846",
+        ErrorKind::Grouping => "42803",
+        ErrorKind::Windowing => "42P20",
+        ErrorKind::InvalidRecursion => "42P19",
+        ErrorKind::TooManyArguments => "54023",
+        ErrorKind::TooManyColumns => "54011",
+        ErrorKind::TooComplex => "54001",
+        ErrorKind::InvalidColumnReference => "42P10",
+        ErrorKind::GeneratedAlways => "428C9",
+        ErrorKind::WrongObjectType => "42809",
+        ErrorKind::UndefinedParameter => "42P02",
+        ErrorKind::IndeterminateDatatype => "42P18",
+        ErrorKind::AmbiguousParameter => "42P08",
+        ErrorKind::CollationMismatch => "42P21",
+        ErrorKind::InvalidTextRepresentation => "22P02",
+        ErrorKind::InvalidDatetimeFormat => "22007",
+        ErrorKind::DatetimeOverflow => "22008",
+        ErrorKind::NumericOutOfRange => "22003",
+        ErrorKind::InvalidParameterValue => "22023",
+        other => return format!("{other:?}"),
+    };
+    code.to_owned()
+}
+
+/// The error as the facts have it.
+fn told(error: &SqlError) -> String {
+    let position = match (error.position, error.location) {
+        (Some(position), _) => position,
+        (None, Some(Location { column, .. })) => usize::try_from(column).unwrap(),
+        (None, None) => 0,
+    };
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let (detail, hint) = (text(&error.detail), text(&error.hint));
+    // What is wrong with a text is said in other words.
+    let is_same = !error.message.starts_with("invalid input syntax for type json");
+    let detail = if is_same { detail } else { String::new() };
+    let told = format!("!\t{}\t{position}\t{}\t{detail}\t{hint}", sqlstate(error.kind), error.message);
+    told.replace('\\', "\\\\").replace('\n', "\\n")
+}
+
+/// What is said of a statement; `None` of what the parser does not read.
+fn answer(tables: &Tables, text: &str) -> Option<String> {
+    parse(text).ok()?;
+    let mut parameters = Parameters::variable(Vec::new());
+    let lookup = Lookup::new(tables);
+    let bound = bind_statement(text, tables, &mut parameters);
+    let found = bound.and_then(|bound| Ok((bound, parameters.found()?.to_vec())));
+    Some(match found {
+        Err(error) => told(&error),
+        Ok((bound, parameters)) => {
+            let results: Vec<&Target> = match &bound {
+                BoundStatement::Query(query) => query.results().collect(),
+                BoundStatement::Change(change) => change.returning().iter().collect(),
+            };
+            let shown: Vec<String> = results
+                .iter()
+                .map(|target| {
+                    let origin = target.origin.map_or_else(String::new, |origin| {
+                        let relation =
+                            tables.relations.iter().find(|relation| relation.oid == origin.relation).unwrap();
+                        let schema = if relation.schema == "public" { "" } else { "s." };
+                        let name = tablegate_types::quoting::quote_ident(&relation.name);
+                        format!("@{schema}{name}.{}", origin.column)
+                    });
+                    let ty = target.expr.ty;
+                    format!("{}:{}{origin}", target.name, lookup.type_with_modifier(ty.oid, ty.typmod))
+                })
+                .collect();
+            let known: Vec<String> = parameters.iter().map(|oid| lookup.type_with_modifier(*oid, -1)).collect();
+            format!("=\t{}|{}", shown.join("\t"), known.join(","))
+        }
+    })
+}
+
+fn compare(facts: &str, most_unread: usize) {
+    let tables = tables();
+    let (mut wrong, mut unread, mut count) = (Vec::new(), 0_usize, 0_usize);
+    let mut lines = facts.lines();
+    while let (Some(asked), Some(expected)) = (lines.next(), lines.next()) {
+        count += 1;
+        match answer(&tables, asked) {
+            None => {
+                if std::env::var("SHOW_UNREAD").is_ok() {
+                    wrong.push(format!("UNREAD {asked}\n  {expected}"));
+                }
+                unread += 1;
+            }
+            Some(found) if found != expected => wrong.push(format!("{asked}\n  {expected}\n  {found}")),
+            Some(_) => {}
+        }
+    }
+    let text = wrong.join("\n");
+    assert!(wrong.is_empty(), "of {count}, {unread} unread: {} differ\n{text}", wrong.len());
+    assert!(unread <= most_unread, "{unread} of {count} are not read");
+}
+
+/// Forms that the parser of this crate's dependency does not read, and the server respells before it.
+const UNREAD: usize = 7;
+
+#[test]
+fn queries_are_what_postgresql_says() {
+    compare(include_str!("../facts/queries.txt"), UNREAD);
+}
+
+#[test]
+fn changes_are_what_postgresql_says() {
+    compare(include_str!("../facts/changes.txt"), 0);
+}
+
+#[test]
+fn generated_statements_are_what_postgresql_says() {
+    compare(include_str!("../facts/generated_statements.txt"), 0);
+}
+
+#[test]
+fn facts_of_a_file() {
+    // Others than those that are kept: `QUERY_FACTS=file`, in their form.
+    if let Ok(file) = std::env::var("QUERY_FACTS") {
+        compare(&std::fs::read_to_string(file).unwrap(), usize::MAX);
+    }
+}
+
+/// The time is shown, not asserted: `cargo test -- --nocapture`.
+fn bound_in_time(what: &str, text: &str) -> BoundStatement {
+    let tables = tables();
+    let parsed = std::time::Instant::now();
+    let statement = parse(text).unwrap();
+    let begun = std::time::Instant::now();
+    let bound = StatementBinder::new(&tables).bind(&statement, &mut Parameters::default()).unwrap();
+    println!("{what}: {:?} bound, {:?} read", begun.elapsed(), begun - parsed);
+    // Members are inside of each other in the parser's tree, which would be dropped by calls of itself.
+    std::mem::forget(statement);
+    bound
+}
+
+#[test]
+fn long_lists_are_bound_one_by_one() {
+    let members = vec!["SELECT a, b FROM t1 WHERE a = 1"; 10_000].join(" UNION ALL ");
+    let BoundStatement::Query(query) = bound_in_time("10,000 members", &members) else { panic!() };
+    let Some(crate::query::bound::SetTree::Node { parts, .. }) = &query.set else { panic!() };
+    assert_eq!((parts.len(), query.range.len()), (10_000, 10_000));
+    let rows = vec!["(1, 'a', 1.5)"; 100_000].join(", ");
+    bound_in_time("100,000 rows", &format!("VALUES {rows}"));
+    bound_in_time("100,000 rows put in", &format!("INSERT INTO t1 (a, b, c) VALUES {rows}"));
+    let tables: Vec<String> = (0..10_000).map(|number| format!("t1 x{number}")).collect();
+    bound_in_time("10,000 tables", &format!("SELECT x1.a FROM {}", tables.join(", ")));
+    let items = vec!["1"; 100_000].join(", ");
+    bound_in_time("100,000 items", &format!("SELECT a FROM t1 WHERE a IN ({items})"));
+    let parts: Vec<String> = (1..2_000).map(|number| format!("w{number} AS (SELECT * FROM w{})", number - 1)).collect();
+    bound_in_time("2,000 parts of WITH", &format!("WITH w0 AS (SELECT 1), {} SELECT * FROM w1999", parts.join(", ")));
+}
