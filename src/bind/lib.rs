@@ -7,12 +7,14 @@
 //!
 //! ```text
 //!     catalogue    types, casts, operators and functions: one table each
-//!     expr, walk   expressions that are bound
+//!     expr, walk, alike
+//!                  expressions that are bound: gone through, compared
 //!     coerce       how values of one type become ones of another
 //!     resolve      which operator or function is meant
 //!     binder       from syntax to meaning: expressions
 //!     query        the same of queries
 //!     statement    and of statements, which are the door: [`statement::bind_statement`]
+//!     name         names as they are written
 //!     scope, hints the names there are; what a wrong one may have been meant for
 //!     namespace    which of them may be said where
 //!     usage        what an expression is for, and what is refused there
@@ -23,12 +25,14 @@
 
 #![warn(clippy::panic, clippy::unwrap_used)]
 
+mod alike;
 mod binder;
 pub mod catalogue;
 mod coerce;
 mod constant;
 pub mod expr;
 mod hints;
+mod name;
 mod namespace;
 mod numeric;
 mod parameters;
@@ -44,12 +48,13 @@ mod walk;
 pub use self::binder::{Binder, BoundSubQuery, Reach, ReachedLevel, SYMMETRIC, SubQueries, set_right};
 pub use self::catalogue::{BuiltInOnly, Catalogue, Lookup, Oid};
 pub use self::expr::{BoundExpr, ExprKind, ExprType};
+pub use self::name::Name;
 pub use self::namespace::{Namespace, Shown};
 pub use self::parameters::Parameters;
 pub use self::place::{Place, Source};
 pub use self::print::{Names, Printing};
 pub use self::query::bound::BoundQuery;
-pub use self::scope::{Entry, Name, Scope, ScopeColumn};
+pub use self::scope::{Entry, Scope, ScopeColumn};
 pub use self::statement::{BoundStatement, StatementBinder, bind_statement};
 pub use self::usage::Usage;
 

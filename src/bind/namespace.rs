@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-use crate::query::bound::Origin;
+use crate::catalogue::relations::Origin;
 use crate::usage::Usage;
 
 /// An entry of the range table as names see it.

@@ -117,6 +117,11 @@ impl<'s> Source<'s> {
         before.is_some_and(|token| is_one_of(&token.token, &[word]))
     }
 
+    /// What begins behind the piece that begins at a place.
+    pub(crate) fn after(&self, place: Place) -> Option<Place> {
+        self.tokens().get(self.first_at(place) + 1).map(|token| Place::start(token.span))
+    }
+
     /// The first of these symbols or words behind a place.
     pub(crate) fn next(&self, place: Place, word: &str) -> Option<Place> {
         let behind = self.tokens().get(self.first_at(place) + 1..)?;

@@ -5,6 +5,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use crate::catalogue::oids::{self, Oid};
 use crate::expr::{BoundExpr, ExprKind, ExprType};
 use crate::hints;
+use crate::name::Name;
 use crate::namespace::{Namespace, Shown};
 use crate::place::{AtPlace, Place};
 
@@ -35,14 +36,6 @@ pub struct Entry {
 pub struct ScopeColumn {
     pub name: String,
     pub ty: ExprType,
-}
-
-/// A name as it is written: an unquoted one also means what it equals but for case, where nothing is called exactly so.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name {
-    /// Folded, unless it is quoted.
-    pub text: String,
-    pub is_quoted: bool,
 }
 
 /// Where a column is.
@@ -310,13 +303,6 @@ fn dotted(parts: &[Name]) -> String {
 
 fn not_from_here(table: &str) -> String {
     format!("There is an entry for table \"{table}\", but it cannot be referenced from this part of the query.")
-}
-
-impl Name {
-    /// Whether it may mean what is called so.
-    pub(crate) fn is(&self, known: &str) -> bool {
-        if self.is_quoted { self.text == known } else { self.text.eq_ignore_ascii_case(known) }
-    }
 }
 
 fn ambiguous(name: &Name, place: Place) -> Box<SqlError> {

@@ -9,8 +9,8 @@ use crate::catalogue::CastContext;
 use crate::catalogue::oids::{self, Oid};
 use crate::coerce::polymorphic::no_array;
 use crate::expr::{BoundExpr, ExprKind, ExprType, Index, Written};
+use crate::name::Name;
 use crate::place::{AtPlace, Place, Source};
-use crate::scope::Name;
 
 impl Binder<'_> {
     pub(super) fn array(&mut self, expr: &Expr, items: &[Expr]) -> SqlResult<BoundExpr> {

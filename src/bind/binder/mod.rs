@@ -39,9 +39,10 @@ pub(crate) use self::over_rows::{aggregate_of, reach_of_node};
 pub use self::precedence::set_right;
 use crate::catalogue::{CastContext, Lookup, Oid, Operator, oids};
 use crate::expr::{BoundExpr, ExprType, Written};
+use crate::name::Name;
 use crate::parameters::Parameters;
 use crate::place::{AtPlace, Place, Source};
-use crate::scope::{Name, Scope};
+use crate::scope::Scope;
 use crate::usage::Usage;
 
 /// How many expressions may be inside each other.

@@ -7,10 +7,10 @@ use sqlparser::ast::{
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Binder, folded};
+use crate::alike::alike;
 use crate::catalogue::{Function as Called, FunctionKind, oids};
 use crate::expr::{BoundExpr, ExprKind, ExprType, OverRows, SortKey, Window};
 use crate::place::{AtPlace, Place};
-use crate::query::alike;
 use crate::usage::Usage;
 
 /// The bits of GROUPING's result.

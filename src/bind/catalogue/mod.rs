@@ -7,7 +7,7 @@ pub mod functions;
 pub mod names;
 pub mod oids;
 pub mod operators;
-mod orders;
+pub(crate) mod orders;
 pub mod relations;
 mod rows;
 pub mod types;
@@ -19,7 +19,7 @@ pub use self::operators::Operator;
 pub use self::relations::{Given, Key, Relation, RelationColumn, RelationKind, RelationRef};
 pub use self::types::{Type, TypeKind};
 
-use crate::scope::Name;
+use crate::name::Name;
 
 /// What a server has besides what is built in.
 pub trait Catalogue {

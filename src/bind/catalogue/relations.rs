@@ -62,6 +62,14 @@ pub struct Key {
     pub is_partial: bool,
 }
 
+/// The column of a table that a result's column is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    pub relation: Oid,
+    /// From 1; 0 is the whole row.
+    pub column: usize,
+}
+
 /// A table as several parts of a statement hold it.
 pub type RelationRef = Arc<Relation>;
 

@@ -4,12 +4,12 @@
 //! Levels are counted as PostgreSQL counts them: each query is one, the members of a set operation and the parts of WITH
 //! are inside of theirs.
 
+use super::changes::BoundStatement;
 use crate::binder::Reach;
 use crate::catalogue::RelationRef;
-use crate::catalogue::oids::Oid;
+pub use crate::catalogue::relations::Origin;
 use crate::expr::{BoundExpr, ExprType};
 use crate::place::Place;
-use crate::statement::BoundStatement;
 
 /// A query in which every name is found and every expression has its type.
 #[derive(Debug, Clone, Default)]
@@ -133,14 +133,6 @@ pub struct Target {
     /// Sorted or grouped by, and not given.
     pub is_hidden: bool,
     pub origin: Option<Origin>,
-}
-
-/// The column of a table that a result's column is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Origin {
-    pub relation: Oid,
-    /// From 1; 0 is the whole row.
-    pub column: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

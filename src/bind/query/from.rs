@@ -15,9 +15,10 @@ use super::with::WithFound;
 use crate::binder::{folded, name_of};
 use crate::catalogue::oids::Oid;
 use crate::catalogue::{Relation, RelationKind, RelationRef};
+use crate::name::Name;
 use crate::namespace::{Shown, set_lateral};
 use crate::place::{AtPlace, Place};
-use crate::scope::{Name, Scope};
+use crate::scope::Scope;
 use crate::usage::Usage;
 
 /// A member of FROM that is bound: how it is joined, its entry, and what can be named of it.

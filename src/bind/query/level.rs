@@ -7,7 +7,8 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::style::Reading;
 
 use super::bound::{BoundQuery, RangeColumn, RangeEntry, RangeSource};
-use super::select::bind_query;
+use super::changes::{BoundChange, Overriding};
+use super::select::{Parts, bind_query};
 use super::with::Withs;
 use crate::binder::{Binder, BoundSubQuery, Reach, SubQueries, folded};
 use crate::catalogue::Lookup;
@@ -15,7 +16,7 @@ use crate::namespace::{Namespace, Shown};
 use crate::parameters::Parameters;
 use crate::place::{AtPlace, Place, Source};
 use crate::scope::{Entry, Scope, ScopeColumn};
-use crate::statement::Overriding;
+
 use crate::usage::Usage;
 
 /// What all queries of a statement are bound by.
@@ -26,7 +27,13 @@ pub(crate) struct Context<'c> {
     pub reading: Reading,
     /// What INSERT says about identity columns.
     pub overriding: Overriding,
+    /// Binds parts of WITH that change rows.
+    pub bind_change: BindChange,
 }
+
+/// Binds a statement that changes rows and stands where a query may.
+pub(crate) type BindChange =
+    fn(Context<'_>, &Parts<'_>, Option<&Scope<'_>>, Option<&Withs<'_>>, &mut Parameters) -> SqlResult<BoundChange>;
 
 impl Context<'_> {
     /// Where the nearest of these words before a place is; the place itself where there is none.

@@ -1,7 +1,7 @@
 //! Queries: what they read from, give, and are grouped and sorted by.
 //!
 //! ```text
-//!     bound            queries that are bound
+//!     bound, changes   queries that are bound; statements that change rows
 //!     select           a query as a whole
 //!     level            one query while it is being bound
 //!     from, join       the range table, and what of it can be named
@@ -14,11 +14,11 @@
 //!     set_operation    UNION, INTERSECT, EXCEPT
 //!     with, recursion  WITH
 //!     locks            FOR UPDATE
-//!     alike, walk      comparing, and walking through, what is bound
+//!     walk             walking through what is bound
 //! ```
 
-mod alike;
 pub mod bound;
+pub mod changes;
 mod column_name;
 mod from;
 mod group;
@@ -37,7 +37,6 @@ mod walk;
 mod windows;
 mod with;
 
-pub(crate) use self::alike::alike;
 pub(crate) use self::from::{Alias, columns_of, name_parts};
 pub(crate) use self::group::row_items;
 pub(crate) use self::level::{Context, Level};

@@ -214,7 +214,7 @@ impl Level<'_> {
     /// `TABLE t`.
     fn whole_table(&mut self, table: &sqlparser::ast::Table) -> SqlResult<()> {
         let name = |text: &Option<String>| {
-            text.as_ref().map(|text| crate::scope::Name { text: text.to_ascii_lowercase(), is_quoted: false })
+            text.as_ref().map(|text| crate::name::Name { text: text.to_ascii_lowercase(), is_quoted: false })
         };
         let Some(of) = name(&table.table_name) else {
             return Err(SqlError::new(ErrorKind::Syntax, "TABLE without a name"));

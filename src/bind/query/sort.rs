@@ -3,9 +3,9 @@
 use sqlparser::ast::{Expr, OrderByExpr, OrderByOptions, Spanned, UnaryOperator, Value, ValueWithSpan};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::alike::alike;
 use super::bound::{Distinct, SortItem, Target};
 use super::level::Level;
+use crate::alike::alike;
 use crate::binder::{aggregate_of, name_of};
 use crate::catalogue::oids;
 use crate::expr::ExprKind;

@@ -10,8 +10,9 @@ use super::column_name::column_name;
 use super::level::Level;
 use crate::binder::{Binder, folded, name_of};
 use crate::expr::{BoundExpr, ExprKind};
+use crate::name::Name;
 use crate::place::{AtPlace, Place};
-use crate::scope::{Found, Name, Scope};
+use crate::scope::{Found, Scope};
 use crate::usage::Usage;
 
 /// PostgreSQL's `MaxTupleAttributeNumber`.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::alike::alike;
 use super::bound::{BoundQuery, JoinColumn, RangeSource};
 use super::level::Level;
+use crate::alike::alike;
 use crate::expr::{BoundExpr, ExprKind};
 use crate::place::AtPlace;
 

@@ -1,9 +1,9 @@
 //! Walking through queries: their own expressions, and the queries that they read from.
 
 use super::bound::{BoundQuery, FrameBound, JoinColumn, JoinTree, RangeSource};
+use super::changes::BoundStatement;
 use crate::binder::{Reach, reach_of_node};
 use crate::expr::{BoundExpr, ExprKind};
-use crate::statement::BoundStatement;
 
 /// What is yet to be seen of joins.
 enum Step<'e> {

@@ -80,7 +80,7 @@ impl Level<'_> {
             WindowFrameUnits::Groups => FrameUnit::Groups,
         };
         let end = frame.end_bound.as_ref().unwrap_or(&WindowFrameBound::CurrentRow);
-        check_bounds(&frame.start_bound, end, frame.end_bound.is_some())?;
+        self.check_bounds(frame, place)?;
         let has_offset = |bound: &WindowFrameBound| {
             matches!(bound, WindowFrameBound::Preceding(Some(_)) | WindowFrameBound::Following(Some(_)))
         };
@@ -113,6 +113,41 @@ impl Level<'_> {
                 FrameBound::Following(self.frame_offset(offset, unit, window)?)
             }
         })
+    }
+
+    /// What the grammar refuses.
+    fn check_bounds(&self, frame: &WindowFrame, definition: Place) -> SqlResult<()> {
+        use WindowFrameBound::{CurrentRow, Following, Preceding};
+        let has_end = frame.end_bound.is_some();
+        let (message, is_end) = match (&frame.start_bound, frame.end_bound.as_ref().unwrap_or(&CurrentRow)) {
+            (Following(None), _) => ("frame start cannot be UNBOUNDED FOLLOWING", false),
+            (_, Preceding(None)) => ("frame end cannot be UNBOUNDED PRECEDING", true),
+            (CurrentRow, Preceding(Some(_))) => ("frame starting from current row cannot have preceding rows", true),
+            (Following(Some(_)), Preceding(Some(_))) => {
+                ("frame starting from following row cannot have preceding rows", true)
+            }
+            (Following(Some(_)), CurrentRow) if has_end => {
+                ("frame starting from following row cannot have preceding rows", true)
+            }
+            (Following(Some(_)), CurrentRow) => {
+                ("frame starting from following row cannot end with current row", false)
+            }
+            _ => return Ok(()),
+        };
+        let place = self.place_of_bound(frame, definition, is_end);
+        Err(SqlError::new(ErrorKind::Windowing, message).at_place(place.unwrap_or(Place::NOWHERE)))
+    }
+
+    /// Where a bound of a frame begins: behind ROWS, or behind BETWEEN and AND.
+    fn place_of_bound(&self, frame: &WindowFrame, definition: Place, is_end: bool) -> Option<Place> {
+        let source = self.context.source.filter(|_| definition.is_known())?;
+        let unit = source.next(definition, &frame.units.to_string())?;
+        let first = source.after(unit)?;
+        match (&frame.end_bound, is_end) {
+            (None, _) => Some(first),
+            (Some(_), false) => source.after(first),
+            (Some(_), true) => source.after(source.next(first, "AND")?),
+        }
     }
 
     /// The parser takes a text for an interval.
@@ -188,29 +223,6 @@ fn inherited(
     Ok(BoundWindow { partition: base.partition, order, ..own })
 }
 
-/// What the grammar refuses.
-fn check_bounds(start: &WindowFrameBound, end: &WindowFrameBound, has_end: bool) -> SqlResult<()> {
-    use WindowFrameBound::{CurrentRow, Following, Preceding};
-    let place_of = |bound: &WindowFrameBound| match bound {
-        Preceding(Some(offset)) | Following(Some(offset)) => Place::start(offset.span()),
-        _ => Place::NOWHERE,
-    };
-    let (message, at) = match (start, end) {
-        (Following(None), _) => ("frame start cannot be UNBOUNDED FOLLOWING", start),
-        (_, Preceding(None)) => ("frame end cannot be UNBOUNDED PRECEDING", end),
-        (CurrentRow, Preceding(Some(_))) => ("frame starting from current row cannot have preceding rows", end),
-        (Following(Some(_)), Preceding(Some(_))) => {
-            ("frame starting from following row cannot have preceding rows", end)
-        }
-        (Following(Some(_)), CurrentRow) if has_end => {
-            ("frame starting from following row cannot have preceding rows", end)
-        }
-        (Following(Some(_)), CurrentRow) => ("frame starting from following row cannot end with current row", start),
-        _ => return Ok(()),
-    };
-    Err(SqlError::new(ErrorKind::Windowing, message).at_place(place_of(at)))
-}
-
 /// The type of an offset from values of another type: PostgreSQL's `transformFrameOffset`.
 fn offset_type(binder: &Binder<'_>, sorted: Oid, offset: &BoundExpr) -> SqlResult<Oid> {
     let lookup = binder.lookup;
@@ -218,7 +230,7 @@ fn offset_type(binder: &Binder<'_>, sorted: Oid, offset: &BoundExpr) -> SqlResul
     let given = offset.ty.oid;
     let fitting: Vec<Oid> =
         offsets.iter().copied().filter(|oid| lookup.can_coerce_one(given, *oid, CastContext::Implicit)).collect();
-    let column = lookup.type_name(sorted);
+    let column = lookup.type_name(lookup.sorted_as(sorted));
     let error = |message: String| SqlError::new(ErrorKind::FeatureNotSupported, message).at_place(offset.place);
     let with = || format!("column type {column} and offset type {}", lookup.type_name(given));
     match fitting.as_slice() {

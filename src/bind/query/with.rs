@@ -6,16 +6,17 @@ use sqlparser::ast::{Cte, CteAsMaterialized, SetExpr, With};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::bound::{BoundWith, Origin, RangeColumn, RangeSource, Target};
+use super::changes::BoundStatement;
 use super::level::{Context, Level};
 use super::recursion::{self, order_of};
 use super::select::{Parts, Purpose, bind_parts};
 use crate::binder::folded;
 use crate::catalogue::{Lookup, oids};
+use crate::name::Name;
 use crate::namespace::Namespace;
 use crate::parameters::Parameters;
 use crate::place::{AtPlace, Place};
-use crate::scope::{Name, Scope};
-use crate::statement::{BoundStatement, bind_change};
+use crate::scope::Scope;
 
 /// A part of WITH as the queries beside and inside of it see it.
 pub(crate) struct WithEntry {
@@ -246,7 +247,7 @@ fn bind_part(
         SetExpr::Select(_) | SetExpr::Values(_) | SetExpr::Table(_) | SetExpr::SetOperation { .. } | SetExpr::Query(_)
     );
     if is_change {
-        let bound = bind_change(context, &query, Some(scope), Some(withs), parameters)?;
+        let bound = (context.bind_change)(context, &query, Some(scope), Some(withs), parameters)?;
         if !is_outermost {
             let message = "WITH clause containing a data-modifying statement must be at the top level";
             return Err(SqlError::new(ErrorKind::FeatureNotSupported, message).at_place(entry.place));

@@ -3,14 +3,14 @@
 use sqlparser::ast::{Assignment, AssignmentTarget, Expr, ObjectName, ObjectNamePart, Spanned};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::bound::{Assigned, AssignedValue};
 use crate::binder::{Binder, folded, name_of};
 use crate::catalogue::{CastContext, Relation};
 use crate::expr::{BoundExpr, ExprKind, Written};
+use crate::name::Name;
 use crate::place::{AtPlace, Place};
 use crate::query::bound::{BoundQuery, Target};
+use crate::query::changes::{Assigned, AssignedValue};
 use crate::query::{Level, bind_value};
-use crate::scope::Name;
 use crate::usage::Usage;
 
 /// A column that a statement names: its number, and where it stands.

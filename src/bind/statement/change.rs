@@ -3,8 +3,8 @@
 use sqlparser::ast::{Delete, FromTable, TableFactor, TableWithJoins, Update, UpdateTableFromKind};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::bound::{BoundChange, ChangeKind};
 use crate::namespace::Shown;
+use crate::query::changes::{BoundChange, ChangeKind};
 use crate::query::{Alias, Level};
 use crate::usage::Usage;
 

@@ -5,11 +5,11 @@ use sqlparser::ast::{ConflictTarget, OnConflict, OnConflictAction};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::assign::column_number;
-use super::bound::{BoundConflict, ConflictUpdate};
 use crate::binder::name_of;
 use crate::catalogue::{Key, Relation};
 use crate::place::{AtPlace, Place};
 use crate::query::bound::{RangeEntry, RangeSource};
+use crate::query::changes::{BoundConflict, ConflictUpdate};
 use crate::query::{Level, columns_of, name_parts};
 use crate::scope::Scope;
 use crate::usage::Usage;

@@ -3,12 +3,12 @@
 
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::bound::{
-    Assigned, BoundChange, BoundStatement, ChangeKind, InsertColumn, InsertSource, MergeAction, Overriding,
-};
 use crate::catalogue::{Given, Relation};
 use crate::expr::{BoundExpr, ExprKind};
 use crate::query::bound::BoundWith;
+use crate::query::changes::{
+    Assigned, BoundChange, BoundStatement, ChangeKind, InsertColumn, InsertSource, MergeAction, Overriding,
+};
 
 /// # Errors
 /// 428C9 for values that are computed, 42601 for columns that are set twice.

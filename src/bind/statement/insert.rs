@@ -4,13 +4,13 @@ use sqlparser::ast::{Insert, ObjectName, OnInsert, Parens, SetExpr, TableObject}
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::assign::{NamedColumn, assigned, column_named};
-use super::bound::{BoundChange, ChangeKind, InsertColumn, InsertSource};
 use crate::binder::{Binder, folded};
 use crate::catalogue::{Relation, oids};
 use crate::expr::{BoundExpr, ExprKind};
 use crate::namespace::Shown;
 use crate::place::{AtPlace, Place};
 use crate::query::bound::{RangeColumn, RangeEntry, RangeSource, Target};
+use crate::query::changes::{BoundChange, ChangeKind, InsertColumn, InsertSource};
 use crate::query::{Alias, Level, Parts, Purpose, bind_parts, bind_rows, name_parts};
 use crate::scope::{Found, Scope};
 use crate::usage::Usage;

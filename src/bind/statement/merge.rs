@@ -6,11 +6,11 @@ use sqlparser::ast::{
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::assign::NamedColumn;
-use super::bound::{BoundChange, BoundMergeClause, ChangeKind, InsertColumn, MergeAction};
 use super::insert::inserted_row;
 use crate::catalogue::Relation;
 use crate::namespace::Shown;
 use crate::place::{AtPlace, Place};
+use crate::query::changes::{BoundChange, BoundMergeClause, ChangeKind, InsertColumn, MergeAction};
 use crate::query::{Alias, Level, bind_rows};
 use crate::usage::Usage;
 

@@ -1,7 +1,6 @@
 //! Statements: queries, and what changes the rows of tables.
 //!
 //! ```text
-//!     bound     statements that are bound
 //!     insert    INSERT; conflict: its ON CONFLICT
 //!     change    UPDATE and DELETE
 //!     assign    what columns are set to; given: which of them nobody may set
@@ -9,7 +8,6 @@
 //! ```
 
 mod assign;
-pub mod bound;
 mod change;
 mod conflict;
 mod given;
@@ -24,13 +22,13 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::stack::deeper;
 use tablegate_types::style::Reading;
 
-pub use self::bound::{
-    Assigned, BoundChange, BoundConflict, BoundMergeClause, BoundStatement, ChangeKind, InsertSource, MergeAction,
-    Overriding,
-};
 use crate::catalogue::{Catalogue, Lookup};
 use crate::parameters::Parameters;
 use crate::place::Source;
+pub use crate::query::changes::{
+    Assigned, BoundChange, BoundConflict, BoundMergeClause, BoundStatement, ChangeKind, InsertSource, MergeAction,
+    Overriding,
+};
 use crate::query::{Context, Level, Parts, Purpose, Withs, bind_parts, bind_with};
 use crate::scope::Scope;
 
@@ -45,7 +43,7 @@ pub struct StatementBinder<'c> {
 impl<'c> StatementBinder<'c> {
     pub fn new(catalogue: &'c dyn Catalogue) -> Self {
         let (lookup, reading) = (Lookup::new(catalogue), Reading::default());
-        Self { context: Context { lookup, source: None, reading, overriding: Overriding::Nothing } }
+        Self { context: Context { lookup, source: None, reading, overriding: Overriding::Nothing, bind_change } }
     }
 
     /// With the text that the syntax comes from, for the places in it.

@@ -16,9 +16,9 @@ use crate::binder::{Binder, name_of};
 use crate::catalogue::{
     BuiltInOnly, Given, Key, Oid, Relation, RelationColumn, RelationKind, RelationRef, Type, TypeKind, oids,
 };
+use crate::name::Name;
 use crate::query::bound::Target;
 use crate::query::name_parts;
-use crate::scope::Name;
 use crate::usage::Usage;
 
 struct Tables {

@@ -1,8 +1,8 @@
-//! What statements mean.
+//! What statements mean that change rows, and may stand in WITH.
 
+use super::bound::{BoundQuery, BoundWith, JoinTree, RangeEntry, Target};
 use crate::catalogue::RelationRef;
 use crate::expr::{BoundExpr, Index};
-use crate::query::bound::{BoundQuery, BoundWith, JoinTree, RangeEntry, Target};
 
 /// A statement in which every name is found and every expression has its type.
 #[derive(Debug, Clone)]
