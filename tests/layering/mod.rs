@@ -48,6 +48,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("http_body_util", &["rest", "cli/metrics"]),
     ("hyper", &["rest", "cli/metrics"]),
     ("hyper_util", &["rest", "cli/metrics"]),
+    ("itoa", &["rest"]),
     // The priority of threads; who may read new files.
     ("libc", &["sql/spare_stack", "sql/workers", "cli/private"]),
     ("md5", &["types"]),
