@@ -108,7 +108,7 @@ impl<'s> Source<'s> {
     pub(crate) fn last_pair(&self, first: &str, second: &str) -> Option<Place> {
         let is_pair =
             |pair: &&[TokenWithSpan]| is_one_of(&pair[0].token, &[first]) && is_one_of(&pair[1].token, &[second]);
-        self.tokens().windows(2).filter(is_pair).last().map(|pair| Place::start(pair[0].span))
+        self.tokens().windows(2).rfind(is_pair).map(|pair| Place::start(pair[0].span))
     }
 
     /// Whether the word stands right before a place.

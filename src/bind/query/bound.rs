@@ -119,7 +119,7 @@ pub enum JoinTree {
         kind: JoinKind,
         left: Box<JoinTree>,
         right: Box<JoinTree>,
-        condition: Option<BoundExpr>,
+        condition: Option<Box<BoundExpr>>,
         /// The names of USING, or those that NATURAL finds.
         using: Vec<String>,
     },

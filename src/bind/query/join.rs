@@ -60,6 +60,7 @@ impl Level<'_> {
         }
         shown.push(Shown { by_name: false, ..Shown::all_of(entry) });
         let (left, right) = (Box::new(left.tree), Box::new(right.tree));
+        let condition = condition.map(Box::new);
         Ok(Joined { tree: JoinTree::Join { entry, kind, left, right, condition, using }, entry, shown })
     }
 

@@ -205,8 +205,8 @@ impl Level<'_> {
         if !self.namespace.has_aggregates.get() || !self.reads_itself() {
             return Ok(());
         }
-        let exprs = self.query.targets.iter().map(|target| &target.expr).chain(&self.query.having);
-        let place = exprs.filter_map(|expr| crate::binder::aggregate_of(expr, 0)).next();
+        let mut exprs = self.query.targets.iter().map(|target| &target.expr).chain(&self.query.having);
+        let place = exprs.find_map(|expr| crate::binder::aggregate_of(expr, 0));
         let message = "aggregate functions are not allowed in a recursive query's recursive term";
         Err(SqlError::new(ErrorKind::InvalidRecursion, message).at_place(place.unwrap_or(Place::NOWHERE)))
     }

@@ -22,7 +22,7 @@ impl BoundQuery {
                 Step::Condition(condition) => see(condition),
                 Step::Tree(JoinTree::Entry(_)) => {}
                 Step::Tree(JoinTree::Join { left, right, condition, .. }) => {
-                    joins.extend(condition.as_ref().map(Step::Condition));
+                    joins.extend(condition.as_deref().map(Step::Condition));
                     joins.extend([Step::Tree(right), Step::Tree(left)]);
                 }
             }
