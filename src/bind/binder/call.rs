@@ -259,6 +259,10 @@ impl Binder<'_> {
     }
 
     fn chosen(&self, asked: &Asked<'_>, place: Place, is_ordered: bool) -> SqlResult<Chosen> {
+        if let Some(schema) = asked.schema.filter(|schema| !self.lookup.has_schema(schema)) {
+            let message = format!("schema \"{schema}\" does not exist");
+            return Err(SqlError::new(ErrorKind::UndefinedSchema, message).at_place(place));
+        }
         self.lookup.function(asked).map_err(|why| {
             let signature = signature(self.lookup, asked);
             match why {
