@@ -1,8 +1,8 @@
 //! Aggregates, window functions and GROUPING: what stands behind their arguments, and which query they belong to.
 
 use sqlparser::ast::{
-    DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
-    OrderByExpr, Spanned, WindowSpec, WindowType,
+    DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, OrderByExpr, Spanned, WindowSpec,
+    WindowType,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -84,19 +84,13 @@ impl Binder<'_> {
         done
     }
 
-    /// What stands behind, or inside of, the parentheses of an aggregate's call.
+    /// What stands behind the parentheses of an aggregate's call.
     pub(super) fn over_rows(&mut self, function: &Function, list: &FunctionArgumentList) -> SqlResult<OverRows> {
         let mut rows = OverRows {
             is_star: matches!(list.args.as_slice(), [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]),
             is_distinct: list.duplicate_treatment == Some(DuplicateTreatment::Distinct),
             ..OverRows::default()
         };
-        for clause in &list.clauses {
-            match clause {
-                FunctionArgumentClause::OrderBy(keys) => rows.order = self.sort_keys(keys)?,
-                other => return Err(SqlError::not_supported(format!("{other} in a call"))),
-            }
-        }
         if !function.within_group.is_empty() {
             rows.order = self.sort_keys(&function.within_group)?;
             rows.within_group = true;
@@ -131,7 +125,7 @@ impl Binder<'_> {
         Ok(Window::Own { name, partition, order: self.sort_keys(&window.order_by)? })
     }
 
-    fn sort_keys(&mut self, keys: &[OrderByExpr]) -> SqlResult<Vec<SortKey>> {
+    pub(super) fn sort_keys(&mut self, keys: &[OrderByExpr]) -> SqlResult<Vec<SortKey>> {
         let mut sorted = Vec::with_capacity(keys.len());
         for key in keys {
             let expr = self.bind(&key.expr)?;
