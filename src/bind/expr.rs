@@ -170,6 +170,8 @@ pub enum SubQueryUse {
     /// Whether the comparison holds for one of its rows, or for all. The row stands for [`ExprKind::SubQueryColumn`].
     Any(Box<BoundExpr>),
     All(Box<BoundExpr>),
+    /// The comparison of a row with its only one.
+    Row(Box<BoundExpr>),
 }
 
 #[derive(Debug, Clone)]

@@ -5,6 +5,9 @@ const MOST_DIGITS: usize = 16_383;
 
 /// The text of a numeric; `None` for what is none.
 pub(crate) fn printed(text: &str) -> Option<String> {
+    if is_printed(text) {
+        return Some(text.to_owned());
+    }
     let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -41,6 +44,14 @@ pub(crate) fn printed(text: &str) -> Option<String> {
     let is_zero = before == "0" && behind.bytes().all(|b| b == b'0');
     let sign = if is_zero { "" } else { sign };
     Some(if scale == 0 { format!("{sign}{before}") } else { format!("{sign}{before}.{behind}") })
+}
+
+/// Whether it is what would be printed: digits alone, and some behind a point.
+fn is_printed(text: &str) -> bool {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_digits =
+        |digits: &str| !digits.is_empty() && digits.len() < 100 && digits.bytes().all(|b| b.is_ascii_digit());
+    is_digits(whole) && !whole.starts_with('0') && is_digits(fraction)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Functions, aggregates and window functions.
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, ObjectName,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
+    ObjectName,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -45,6 +46,16 @@ impl Binder<'_> {
         };
         let given: Vec<Oid> = bound.iter().map(BoundExpr::oid).collect();
         let asked = Asked { schema, name, given: &given, names: &names, variadic: false };
+        // What it is sorted by is of the function that is meant.
+        for clause in &list.clauses {
+            match clause {
+                FunctionArgumentClause::OrderBy(keys) => {
+                    self.chosen(&asked, place, keys.len() > 1)?;
+                    rows.order = self.sort_keys(keys)?;
+                }
+                other => return Err(SqlError::not_supported(format!("{other} in a call"))),
+            }
+        }
         self.call_over(&asked, bound, rows, place)
     }
 
@@ -259,6 +270,10 @@ impl Binder<'_> {
     }
 
     fn chosen(&self, asked: &Asked<'_>, place: Place, is_ordered: bool) -> SqlResult<Chosen> {
+        if let Some(schema) = asked.schema.filter(|schema| !self.lookup.has_schema(schema)) {
+            let message = format!("schema \"{schema}\" does not exist");
+            return Err(SqlError::new(ErrorKind::UndefinedSchema, message).at_place(place));
+        }
         self.lookup.function(asked).map_err(|why| {
             let signature = signature(self.lookup, asked);
             match why {

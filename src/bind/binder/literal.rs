@@ -1,5 +1,7 @@
 //! Constants as they are written.
 
+use std::borrow::Cow;
+
 use sqlparser::ast::{Expr, Ident, Interval, TypedString, Value, ValueWithSpan};
 use tablegate_types::ScalarValue;
 use tablegate_types::error::{SqlError, SqlResult};
@@ -12,7 +14,7 @@ use crate::numeric;
 use crate::place::Place;
 
 impl Binder<'_> {
-    pub(super) fn value(&mut self, value: &ValueWithSpan) -> SqlResult<BoundExpr> {
+    pub(crate) fn value(&mut self, value: &ValueWithSpan) -> SqlResult<BoundExpr> {
         let place = Place::start(value.span);
         match &value.value {
             Value::Number(digits, _) => Ok(self.number(digits, false, place)),
@@ -40,13 +42,15 @@ impl Binder<'_> {
 
     /// PostgreSQL's `make_const`: the smallest type that the number fits.
     pub(crate) fn number(&self, digits: &str, negative: bool, place: Place) -> BoundExpr {
-        let signed = if negative { format!("-{digits}") } else { digits.to_owned() };
+        let signed = if negative { Cow::Owned(format!("-{digits}")) } else { Cow::Borrowed(digits) };
         let (literal, oid) = match signed.parse::<i64>() {
             Ok(value) => match i32::try_from(value) {
                 Ok(value) => (Literal::Value(ScalarValue::Int32(Some(value))), oids::INT4),
                 Err(_) => (Literal::Value(ScalarValue::Int64(Some(value))), oids::INT8),
             },
-            Err(_) => (Literal::Text(numeric::printed(&signed).unwrap_or(signed).into()), oids::NUMERIC),
+            Err(_) => {
+                (Literal::Text(numeric::printed(&signed).unwrap_or_else(|| signed.into_owned()).into()), oids::NUMERIC)
+            }
         };
         BoundExpr::new(ExprKind::Constant(literal), ExprType::plain(oid), place)
     }

@@ -34,8 +34,8 @@ use tablegate_types::stack::deeper;
 use tablegate_types::style::Reading;
 
 pub use self::operation::SYMMETRIC;
+pub(crate) use self::over_rows::aggregate_of;
 pub use self::over_rows::{Reach, ReachedLevel};
-pub(crate) use self::over_rows::{aggregate_of, reach_of_node};
 pub use self::precedence::set_right;
 use crate::catalogue::{CastContext, Lookup, Oid, Operator, oids};
 use crate::expr::{BoundExpr, ExprType, Written};
@@ -62,8 +62,8 @@ pub trait SubQueries {
     fn bind(&mut self, query: &Query, scope: Scope<'_>, parameters: &mut Parameters) -> SqlResult<BoundSubQuery>;
 
     /// What a query that was bound names of those around it.
-    fn reach(&self, _number: usize) -> Reach {
-        Reach::default()
+    fn reach(&self, _number: usize) -> Option<&Reach> {
+        None
     }
 
     /// The number of a window among those of the query that the expression is of; `None` where there are none.
@@ -75,6 +75,9 @@ pub trait SubQueries {
     }
 }
 
+/// Operators by the types of their operands.
+pub(crate) type ChosenOperators = HashMap<(Oid, Oid), Vec<&'static Operator>>;
+
 /// Binds expressions over the names of a scope.
 pub struct Binder<'b> {
     pub(crate) lookup: Lookup<'b>,
@@ -85,7 +88,7 @@ pub struct Binder<'b> {
     pub(crate) reading: Reading,
     pub parameters: Parameters,
     /// Operators that were chosen before, by the types of their operands.
-    pub(crate) chosen: HashMap<(Oid, Oid), Vec<&'static Operator>>,
+    pub(crate) chosen: ChosenOperators,
     pub(crate) queries: Option<&'b mut dyn SubQueries>,
     depth: usize,
 }

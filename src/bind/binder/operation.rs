@@ -8,7 +8,7 @@ use super::Binder;
 use super::cast::unnested;
 use crate::catalogue::CastContext;
 use crate::catalogue::oids::{self, Oid};
-use crate::expr::{BoundExpr, CallForm, ExprKind, ExprType, Test};
+use crate::expr::{BoundExpr, CallForm, ExprKind, ExprType, SubQueryUse, Test};
 use crate::place::{AtPlace, Place, Source};
 use crate::resolve::Asked;
 
@@ -92,6 +92,11 @@ impl Binder<'_> {
             return self.overlaps(left, right);
         }
         let name = operator_name(op)?;
+        if let (Expr::Tuple(_), Expr::Subquery(query)) = (unnested(left), unnested(right)) {
+            let source = self.source;
+            let at = move || place_of(source, left, op, Place::NOWHERE);
+            return self.compared_with_query(&name, SubQueryUse::Row, left, query, &at);
+        }
         let bound_left = match bound {
             Some(bound) => bound,
             None => self.bind(left)?,
@@ -304,6 +309,9 @@ impl Binder<'_> {
         let end = value.span().end;
         let source = self.source;
         let at = move || source.and_then(|source| source.behind(end, &words, 0)).unwrap_or(Place::NOWHERE);
+        if let (true, Expr::Subquery(query)) = (any, unnested(pattern)) {
+            return self.compared_with_query(name, SubQueryUse::Any, value, query, &at);
+        }
         let value = self.bind(value)?;
         let mut pattern = self.bind(pattern)?;
         if any {
@@ -329,7 +337,8 @@ impl Binder<'_> {
         let source = self.source;
         let at = move || place_of(source, left, op, Place::NOWHERE);
         if let Expr::Subquery(query) = unnested(right) {
-            return self.compared_with_query(&name, any, left, query, &at);
+            let used = if any { SubQueryUse::Any } else { SubQueryUse::All };
+            return self.compared_with_query(&name, used, left, query, &at);
         }
         let value = self.bind(left)?;
         let array = self.bind(right)?;

@@ -1,8 +1,8 @@
 //! Aggregates, window functions and GROUPING: what stands behind their arguments, and which query they belong to.
 
 use sqlparser::ast::{
-    DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
-    OrderByExpr, Spanned, WindowSpec, WindowType,
+    DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, OrderByExpr, Spanned, WindowSpec,
+    WindowType,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -16,14 +16,14 @@ use crate::usage::Usage;
 /// The bits of GROUPING's result.
 const MOST_GROUPING: usize = 31;
 
-/// The nearest queries that an expression names something of, counted outwards from its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The queries that an expression names something of, counted outwards from its own: each once, the nearest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reach {
-    pub column: Option<ReachedLevel>,
-    pub aggregate: Option<ReachedLevel>,
+    pub columns: Vec<ReachedLevel>,
+    pub aggregates: Vec<ReachedLevel>,
 }
 
-/// What is named of a query, and where.
+/// What is named of a query, and where that is first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReachedLevel {
     pub level: usize,
@@ -31,25 +31,43 @@ pub struct ReachedLevel {
 }
 
 impl Reach {
-    pub(crate) fn with(self, other: Reach) -> Reach {
-        let nearest = |one: Option<ReachedLevel>, other: Option<ReachedLevel>| {
-            // Of one level the first one.
-            one.into_iter().chain(other).min_by_key(|named| named.level)
-        };
-        Reach { column: nearest(self.column, other.column), aggregate: nearest(self.aggregate, other.aggregate) }
+    /// Adds what a node, without its parts, names.
+    pub(crate) fn note(&mut self, part: &BoundExpr) {
+        let place = part.place;
+        match &part.kind {
+            ExprKind::Column { level, .. } | ExprKind::WholeRow { level, .. } => {
+                insert(&mut self.columns, ReachedLevel { level: *level, place });
+            }
+            ExprKind::Aggregate { level, .. } | ExprKind::Grouping { level, .. } => {
+                insert(&mut self.aggregates, ReachedLevel { level: *level, place });
+            }
+            _ => {}
+        }
     }
 
-    /// The same, as the query around counts.
-    pub(crate) fn seen_from_outside(self) -> Reach {
-        let outer = |named: Option<ReachedLevel>| {
-            let ReachedLevel { level, place } = named?;
-            Some(ReachedLevel { level: level.checked_sub(1)?, place })
-        };
-        Reach { column: outer(self.column), aggregate: outer(self.aggregate) }
+    pub(crate) fn add(&mut self, other: &Reach) {
+        other.columns.iter().for_each(|named| insert(&mut self.columns, *named));
+        other.aggregates.iter().for_each(|named| insert(&mut self.aggregates, *named));
     }
 
-    fn nearest(self) -> usize {
-        self.column.into_iter().chain(self.aggregate).map(|named| named.level).min().unwrap_or(0)
+    /// The same, as the query around counts, without what is of this one.
+    pub(crate) fn seen_from_outside(&self) -> Reach {
+        let outer = |list: &[ReachedLevel]| {
+            let outer = |named: &ReachedLevel| Some(ReachedLevel { level: named.level.checked_sub(1)?, ..*named });
+            list.iter().filter_map(outer).collect()
+        };
+        Reach { columns: outer(&self.columns), aggregates: outer(&self.aggregates) }
+    }
+
+    fn nearest(&self) -> usize {
+        let first = [self.columns.first(), self.aggregates.first()];
+        first.into_iter().flatten().map(|named| named.level).min().unwrap_or(0)
+    }
+}
+
+fn insert(list: &mut Vec<ReachedLevel>, named: ReachedLevel) {
+    if let Err(at) = list.binary_search_by_key(&named.level, |known| known.level) {
+        list.insert(at, named);
     }
 }
 
@@ -66,19 +84,13 @@ impl Binder<'_> {
         done
     }
 
-    /// What stands behind, or inside of, the parentheses of an aggregate's call.
+    /// What stands behind the parentheses of an aggregate's call.
     pub(super) fn over_rows(&mut self, function: &Function, list: &FunctionArgumentList) -> SqlResult<OverRows> {
         let mut rows = OverRows {
             is_star: matches!(list.args.as_slice(), [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]),
             is_distinct: list.duplicate_treatment == Some(DuplicateTreatment::Distinct),
             ..OverRows::default()
         };
-        for clause in &list.clauses {
-            match clause {
-                FunctionArgumentClause::OrderBy(keys) => rows.order = self.sort_keys(keys)?,
-                other => return Err(SqlError::not_supported(format!("{other} in a call"))),
-            }
-        }
         if !function.within_group.is_empty() {
             rows.order = self.sort_keys(&function.within_group)?;
             rows.within_group = true;
@@ -113,7 +125,7 @@ impl Binder<'_> {
         Ok(Window::Own { name, partition, order: self.sort_keys(&window.order_by)? })
     }
 
-    fn sort_keys(&mut self, keys: &[OrderByExpr]) -> SqlResult<Vec<SortKey>> {
+    pub(super) fn sort_keys(&mut self, keys: &[OrderByExpr]) -> SqlResult<Vec<SortKey>> {
         let mut sorted = Vec::with_capacity(keys.len());
         for key in keys {
             let expr = self.bind(&key.expr)?;
@@ -231,24 +243,24 @@ impl Binder<'_> {
         let parts: Vec<&BoundExpr> = others.iter().chain(sorted).chain(filter).collect();
         let mut reach = Reach::default();
         for part in &parts {
-            reach = reach.with(self.reach_inside(part)?);
+            reach.add(&self.reach_inside(part)?);
         }
         let level = reach.nearest();
         let nested = |named: ReachedLevel| {
             let message = "aggregate function calls cannot be nested";
             SqlError::new(ErrorKind::Grouping, message).at_place(named.place)
         };
-        if let Some(inner) = reach.aggregate.filter(|inner| inner.level == level) {
-            return Err(nested(inner));
+        if let Some(inner) = reach.aggregates.first().filter(|inner| inner.level == level) {
+            return Err(nested(*inner));
         }
         for part in direct {
             let own = self.reach_inside(part)?;
-            if own.column.is_some_and(|column| column.level < level) {
+            if own.columns.first().is_some_and(|column| column.level < level) {
                 let message = "outer-level aggregate cannot contain a lower-level variable in its direct arguments";
                 return Err(SqlError::new(ErrorKind::Grouping, message).at_place(part.place));
             }
-            if let Some(inner) = own.aggregate.filter(|inner| inner.level <= level) {
-                return Err(nested(inner));
+            if let Some(inner) = own.aggregates.first().filter(|inner| inner.level <= level) {
+                return Err(nested(*inner));
             }
         }
         self.check_level(level, false, place)?;
@@ -283,18 +295,15 @@ impl Binder<'_> {
                 ExprKind::Call { function, .. } if function.gives_rows => {
                     refused = Some(sets_inside("aggregate", part.place));
                 }
-                _ => reach = reach.with(self.reach_of(part)),
+                ExprKind::SubQuery { query, .. } => {
+                    let of_query = self.queries.as_deref().and_then(|queries| queries.reach(*query));
+                    of_query.into_iter().for_each(|other| reach.add(other));
+                }
+                _ => reach.note(part),
             }
             refused.is_some()
         });
         refused.map_or(Ok(reach), Err)
-    }
-
-    fn reach_of(&self, part: &BoundExpr) -> Reach {
-        match &part.kind {
-            ExprKind::SubQuery { query, .. } => self.queries.as_deref().map(|q| q.reach(*query)).unwrap_or_default(),
-            _ => reach_of_node(part),
-        }
     }
 
     /// `GROUPING(a, b)`.
@@ -305,7 +314,7 @@ impl Binder<'_> {
         }
         let mut reach = Reach::default();
         for argument in &arguments {
-            reach = reach.with(self.reach_inside(argument)?);
+            reach.add(&self.reach_inside(argument)?);
         }
         let level = reach.nearest();
         self.check_level(level, true, place)?;
@@ -318,19 +327,6 @@ impl Binder<'_> {
             Some(_) if rows.within_group => count.saturating_sub(rows.order.len()),
             _ => 0,
         }
-    }
-}
-
-/// What one node, without its parts, names.
-pub(crate) fn reach_of_node(part: &BoundExpr) -> Reach {
-    match &part.kind {
-        ExprKind::Column { level, .. } | ExprKind::WholeRow { level, .. } => {
-            Reach { column: Some(ReachedLevel { level: *level, place: part.place }), aggregate: None }
-        }
-        ExprKind::Aggregate { level, .. } | ExprKind::Grouping { level, .. } => {
-            Reach { column: None, aggregate: Some(ReachedLevel { level: *level, place: part.place }) }
-        }
-        _ => Reach::default(),
     }
 }
 

@@ -47,6 +47,11 @@ impl Binder<'_> {
         let (mut operators, mut left, mut right) = (Vec::new(), Vec::new(), Vec::new());
         for (one, other) in ours.into_iter().zip(theirs) {
             let found = self.operands(name, one, other, at)?;
+            if found.operator.result != oids::BOOL {
+                let given = self.lookup.type_name(found.operator.result);
+                let message = format!("row comparison operator must yield type boolean, not type {given}");
+                return Err(SqlError::new(ErrorKind::DatatypeMismatch, message).at_place(at()));
+            }
             operators.push(found.operator);
             left.push(found.left);
             right.push(found.right);
@@ -111,7 +116,7 @@ impl Binder<'_> {
 
     pub(super) fn in_query(&mut self, value: &Expr, query: &Query, is_not: bool) -> SqlResult<BoundExpr> {
         let at = self.before_query(query, if is_not { &["NOT"] } else { &["IN"] });
-        let found = self.compared_with_query("=", true, value, query, &|| at)?;
+        let found = self.compared_with_query("=", SubQueryUse::Any, value, query, &|| at)?;
         let place = found.place;
         Ok(if is_not { negated(found, place) } else { found })
     }
@@ -120,7 +125,7 @@ impl Binder<'_> {
     pub(super) fn compared_with_query(
         &mut self,
         name: &str,
-        any: bool,
+        used: fn(Box<BoundExpr>) -> SubQueryUse,
         value: &Expr,
         query: &Query,
         at: &dyn Fn() -> Place,
@@ -148,7 +153,7 @@ impl Binder<'_> {
                 self.rows(name, left, row(columns), at)?
             }
         };
-        let used = if any { SubQueryUse::Any(Box::new(test)) } else { SubQueryUse::All(Box::new(test)) };
+        let used = used(Box::new(test));
         Ok(BoundExpr::new(ExprKind::SubQuery { query: bound.number, used }, ExprType::BOOL, start))
     }
 }

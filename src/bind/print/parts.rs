@@ -419,6 +419,10 @@ impl Printer<'_> {
             SubQueryUse::Exists => self.push(&format!("(EXISTS ({text}))")),
             SubQueryUse::Value => self.push(&format!("({text})")),
             SubQueryUse::Array => self.push(&format!("ARRAY({text})")),
+            SubQueryUse::Row(test) => {
+                self.expr(test, true);
+                self.push(&format!(" ({text})"));
+            }
             SubQueryUse::Any(test) | SubQueryUse::All(test) => {
                 let ExprKind::Operation { first, links } = &test.kind else { return };
                 let (name, any) =

@@ -83,7 +83,9 @@ impl Level<'_> {
         taken.take(self, &before)?;
         for item in from {
             let mut joined = self.joined(item)?;
-            taken.take(self, &joined.shown)?;
+            if from.len() > 1 || !before.is_empty() {
+                taken.take(self, &joined.shown)?;
+            }
             set_lateral(&mut joined.shown, true, true);
             self.namespace.shown.append(&mut joined.shown);
             self.query.from.push(joined.tree);

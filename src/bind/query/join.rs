@@ -59,7 +59,8 @@ impl Level<'_> {
             one.columns = false;
         }
         shown.push(Shown { by_name: false, ..Shown::all_of(entry) });
-        let (left, right, condition) = (Box::new(left.tree), Box::new(right.tree), condition.map(Box::new));
+        let (left, right) = (Box::new(left.tree), Box::new(right.tree));
+        let condition = condition.map(Box::new);
         Ok(Joined { tree: JoinTree::Join { entry, kind, left, right, condition, using }, entry, shown })
     }
 

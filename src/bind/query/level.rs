@@ -1,5 +1,6 @@
 //! One query while it is being bound: what is known of it so far, and how its expressions are bound over that.
 
+use std::cell::RefCell;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use sqlparser::ast::{Query, WindowSpec, WindowType};
@@ -10,7 +11,7 @@ use super::bound::{BoundQuery, RangeColumn, RangeEntry, RangeSource};
 use super::changes::{BoundChange, Overriding};
 use super::select::{Parts, bind_query};
 use super::with::Withs;
-use crate::binder::{Binder, BoundSubQuery, Reach, SubQueries, folded};
+use crate::binder::{Binder, BoundSubQuery, ChosenOperators, Reach, SubQueries, folded};
 use crate::catalogue::Lookup;
 use crate::namespace::{Namespace, Shown};
 use crate::parameters::Parameters;
@@ -27,6 +28,8 @@ pub(crate) struct Context<'c> {
     pub reading: Reading,
     /// What INSERT says about identity columns.
     pub overriding: Overriding,
+    /// Operators that were chosen in queries that are bound already.
+    pub chosen: &'c RefCell<ChosenOperators>,
     /// Binds parts of WITH that change rows.
     pub bind_change: BindChange,
 }
@@ -111,7 +114,9 @@ impl<'q> Level<'q> {
         if let Some(source) = self.context.source {
             binder = binder.with_source(source);
         }
+        binder.chosen = self.context.chosen.take();
         let done = work(&mut binder);
+        self.context.chosen.replace(std::mem::take(&mut binder.chosen));
         self.parameters = std::mem::take(&mut binder.parameters);
         self.namespace.usage.set(before);
         done
@@ -176,8 +181,8 @@ impl SubQueries for Inner<'_> {
         Ok(BoundSubQuery { number, columns })
     }
 
-    fn reach(&self, number: usize) -> Reach {
-        self.found.get(number).map(|query| query.reach).unwrap_or_default()
+    fn reach(&self, number: usize) -> Option<&Reach> {
+        self.found.get(number).map(|query| &query.reach)
     }
 
     fn window(&mut self, over: &WindowType) -> SqlResult<Option<usize>> {

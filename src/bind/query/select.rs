@@ -10,9 +10,9 @@ use tablegate_types::stack::deeper;
 use super::bound::{BoundQuery, Distinct, Target};
 use super::level::{Context, Level};
 use super::sort::Names;
-use super::walk::reach_in;
+use super::walk::add_reach;
 use super::with::{WithEntry, Withs, bind_with};
-use crate::binder::ReachedLevel;
+use crate::binder::{Reach, ReachedLevel};
 use crate::catalogue::oids;
 use crate::expr::BoundExpr;
 use crate::parameters::Parameters;
@@ -205,8 +205,8 @@ impl Level<'_> {
         if !self.namespace.has_aggregates.get() || !self.reads_itself() {
             return Ok(());
         }
-        let exprs = self.query.targets.iter().map(|target| &target.expr).chain(&self.query.having);
-        let place = exprs.filter_map(|expr| crate::binder::aggregate_of(expr, 0)).next();
+        let mut exprs = self.query.targets.iter().map(|target| &target.expr).chain(&self.query.having);
+        let place = exprs.find_map(|expr| crate::binder::aggregate_of(expr, 0));
         let message = "aggregate functions are not allowed in a recursive query's recursive term";
         Err(SqlError::new(ErrorKind::InvalidRecursion, message).at_place(place.unwrap_or(Place::NOWHERE)))
     }
@@ -299,8 +299,9 @@ impl Level<'_> {
 
     /// PostgreSQL's `checkExprIsVarFree`.
     pub(super) fn refuse_columns(&self, expr: &BoundExpr, construct: &str) -> SqlResult<()> {
-        let named = reach_in(expr, &self.query.sub_queries).column;
-        let Some(ReachedLevel { level: 0, place }) = named else { return Ok(()) };
+        let mut reach = Reach::default();
+        add_reach(&mut reach, expr, &self.query.sub_queries);
+        let Some(ReachedLevel { level: 0, place }) = reach.columns.first().copied() else { return Ok(()) };
         let message = format!("argument of {construct} must not contain variables");
         Err(SqlError::new(ErrorKind::InvalidColumnReference, message).at_place(place))
     }

@@ -154,7 +154,7 @@ impl Level<'_> {
         };
         let is_first = left.ty.oid == common || right.ty.oid != common;
         let place = if is_first { one.place } else { other.place };
-        for (column, expr) in [(one, left), (other, right)] {
+        for (column, expr) in [(one, left), (other, right)].into_iter().filter(|(_, expr)| expr.ty.oid != common) {
             let is_unknown = expr.is_unknown();
             let coerced = self.binding(Usage::SelectList, |binder| binder.coerce_to_common(expr, common, context))?;
             if is_unknown {

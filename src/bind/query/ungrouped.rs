@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::stack::deeper;
 
 use super::bound::{BoundQuery, JoinColumn, RangeSource};
 use super::level::Level;
@@ -86,16 +87,17 @@ impl Check<'_> {
                 return self.column(expr, *entry, Some(*column), depth);
             }
             ExprKind::WholeRow { level, entry } if *level == depth => return self.column(expr, *entry, None, depth),
-            ExprKind::SubQuery { query, .. } => {
-                if let Some(query) = queries.get(*query) {
-                    self.query(query, depth + 1)?;
-                }
-            }
             _ => {}
         }
         let mut parts = Vec::new();
         expr.for_each_part(&mut |part| parts.push(part));
-        tablegate_types::stack::deeper(|| parts.into_iter().try_for_each(|part| self.expr(part, depth, queries)))
+        deeper(|| parts.into_iter().try_for_each(|part| self.expr(part, depth, queries)))?;
+        match &expr.kind {
+            ExprKind::SubQuery { query, .. } => {
+                queries.get(*query).map_or(Ok(()), |query| self.query(query, depth + 1))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// How many of an operation's first links are grouped by: `a + 1` of `a + 1 + 2`.

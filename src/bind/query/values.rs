@@ -78,7 +78,11 @@ pub(crate) fn bind_value(binder: &mut Binder<'_>, value: &Expr) -> SqlResult<Bou
         let ty = crate::expr::ExprType::plain(crate::catalogue::oids::UNKNOWN);
         return Ok(BoundExpr::new(ExprKind::Default, ty, Place::start(value.span())));
     }
-    binder.bind(value)
+    // Most are constants, of which there may be many.
+    match value {
+        Expr::Value(constant) => binder.value(constant),
+        other => binder.bind(other),
+    }
 }
 
 fn is_default(value: &Expr) -> bool {
@@ -98,7 +102,8 @@ fn of_common_types(
         for row in &mut rows {
             let kept = row[column].ty;
             if kept.oid != common {
-                let value = row[column].clone();
+                let gone = BoundExpr::new(ExprKind::Default, kept, Place::NOWHERE);
+                let value = std::mem::replace(&mut row[column], gone);
                 row[column] = binder.coerce_to_common(value, common, "VALUES")?;
             }
         }

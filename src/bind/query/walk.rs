@@ -2,7 +2,7 @@
 
 use super::bound::{BoundQuery, FrameBound, JoinColumn, JoinTree, RangeSource};
 use super::changes::BoundStatement;
-use crate::binder::{Reach, reach_of_node};
+use crate::binder::Reach;
 use crate::expr::{BoundExpr, ExprKind};
 
 /// What is yet to be seen of joins.
@@ -69,21 +69,21 @@ impl BoundQuery {
     pub(super) fn found_reach(&self) -> Reach {
         let mut reach = Reach::default();
         let queries = &self.sub_queries;
-        self.for_each_expr(&mut |expr| reach = reach.with(reach_in(expr, queries).seen_from_outside()));
-        self.for_each_read_query(&mut |query| reach = reach.with(query.reach.seen_from_outside()));
-        reach
+        self.for_each_expr(&mut |expr| add_reach(&mut reach, expr, queries));
+        self.for_each_read_query(&mut |query| reach.add(&query.reach));
+        reach.seen_from_outside()
     }
 }
 
-/// The nearest queries that an expression names something of.
-pub(super) fn reach_in(expr: &BoundExpr, queries: &[BoundQuery]) -> Reach {
-    let mut reach = Reach::default();
+/// Adds the queries that an expression names something of.
+pub(super) fn add_reach(reach: &mut Reach, expr: &BoundExpr, queries: &[BoundQuery]) {
     expr.any(&mut |part| {
-        reach = reach.with(match &part.kind {
-            ExprKind::SubQuery { query, .. } => queries.get(*query).map(|query| query.reach).unwrap_or_default(),
-            _ => reach_of_node(part),
-        });
+        match &part.kind {
+            ExprKind::SubQuery { query, .. } => {
+                queries.get(*query).into_iter().for_each(|query| reach.add(&query.reach))
+            }
+            _ => reach.note(part),
+        }
         false
     });
-    reach
 }

@@ -56,7 +56,8 @@ impl Lookup<'_> {
 
     /// The type that a function's name is, if the call is a cast to it.
     fn cast_by_name(self, asked: &Asked<'_>, given: Oid) -> Option<Oid> {
-        let target = self.type_named(asked.schema, asked.name)?.oid;
+        // Rows of tables are not made so.
+        let target = self.type_named(asked.schema, asked.name).filter(|of| of.relation == 0)?.oid;
         if given == oids::UNKNOWN {
             return Some(target);
         }

@@ -14,9 +14,11 @@ mod given;
 mod insert;
 mod merge;
 
+use std::cell::RefCell;
+
 use sqlparser::ast::{SetExpr, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
+use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Tokenizer;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::stack::deeper;
@@ -33,34 +35,36 @@ use crate::query::{Context, Level, Parts, Purpose, Withs, bind_parts, bind_with}
 use crate::scope::Scope;
 
 /// How many things may be inside each other in a text.
-const MOST_NESTING: usize = 2_000;
+const MOST_NESTING: usize = 150;
 
 /// Binds statements against a catalogue.
 pub struct StatementBinder<'c> {
-    context: Context<'c>,
+    catalogue: &'c dyn Catalogue,
+    source: Option<&'c Source<'c>>,
+    reading: Reading,
+    overriding: Overriding,
 }
 
 impl<'c> StatementBinder<'c> {
     pub fn new(catalogue: &'c dyn Catalogue) -> Self {
-        let (lookup, reading) = (Lookup::new(catalogue), Reading::default());
-        Self { context: Context { lookup, source: None, reading, overriding: Overriding::Nothing, bind_change } }
+        Self { catalogue, source: None, reading: Reading::default(), overriding: Overriding::Nothing }
     }
 
     /// With the text that the syntax comes from, for the places in it.
     #[must_use]
     pub fn with_source(self, source: &'c Source<'c>) -> Self {
-        Self { context: Context { source: Some(source), ..self.context } }
+        Self { source: Some(source), ..self }
     }
 
     #[must_use]
     pub fn with_reading(self, reading: Reading) -> Self {
-        Self { context: Context { reading, ..self.context } }
+        Self { reading, ..self }
     }
 
     /// What INSERT says about identity columns, which the syntax has no place for.
     #[must_use]
     pub fn with_overriding(self, overriding: Overriding) -> Self {
-        Self { context: Context { overriding, ..self.context } }
+        Self { overriding, ..self }
     }
 
     /// What a statement means; the types of parameters are found on the way.
@@ -68,30 +72,19 @@ impl<'c> StatementBinder<'c> {
     /// # Errors
     /// PostgreSQL's, with their places.
     pub fn bind(&self, statement: &Statement, parameters: &mut Parameters) -> SqlResult<BoundStatement> {
-        let bound = self.analysed(statement, parameters)?;
+        let chosen = RefCell::default();
+        let context = Context {
+            lookup: Lookup::new(self.catalogue),
+            source: self.source,
+            reading: self.reading,
+            overriding: self.overriding,
+            chosen: &chosen,
+            bind_change,
+        };
+        let bound = analysed(context, statement, parameters)?;
         parameters.found()?;
         given::check(&bound)?;
         Ok(bound)
-    }
-
-    fn analysed(&self, statement: &Statement, parameters: &mut Parameters) -> SqlResult<BoundStatement> {
-        let change = |bound: BoundChange| Ok(BoundStatement::Change(Box::new(bound)));
-        let mut with_nothing = |kind: Kind<'_>| bind_kind(self.context, kind, None, (None, None), parameters);
-        match statement {
-            Statement::Query(query) => {
-                let parts = Parts::of(query)?;
-                if kind_of(parts.body).is_some() {
-                    return change(bind_change(self.context, &parts, None, None, parameters)?);
-                }
-                let purpose = Purpose { is_outermost: true, ..Purpose::default() };
-                let bound = bind_parts(self.context, &parts, None, None, parameters, purpose)?;
-                Ok(BoundStatement::Query(Box::new(bound)))
-            }
-            other => match kind_of_statement(other) {
-                Some(kind) => change(with_nothing(kind)?),
-                None => Err(SqlError::not_supported("this statement")),
-            },
-        }
     }
 }
 
@@ -103,6 +96,26 @@ pub fn bind_statement(text: &str, catalogue: &dyn Catalogue, parameters: &mut Pa
     let statement = parse(text)?;
     let source = Source::new(text);
     StatementBinder::new(catalogue).with_source(&source).bind(&statement, parameters)
+}
+
+fn analysed(context: Context<'_>, statement: &Statement, parameters: &mut Parameters) -> SqlResult<BoundStatement> {
+    let change = |bound: BoundChange| Ok(BoundStatement::Change(Box::new(bound)));
+    let mut with_nothing = |kind: Kind<'_>| bind_kind(context, kind, None, (None, None), parameters);
+    match statement {
+        Statement::Query(query) => {
+            let parts = Parts::of(query)?;
+            if kind_of(parts.body).is_some() {
+                return change(bind_change(context, &parts, None, None, parameters)?);
+            }
+            let purpose = Purpose { is_outermost: true, ..Purpose::default() };
+            let bound = bind_parts(context, &parts, None, None, parameters, purpose)?;
+            Ok(BoundStatement::Query(Box::new(bound)))
+        }
+        other => match kind_of_statement(other) {
+            Some(kind) => change(with_nothing(kind)?),
+            None => Err(SqlError::not_supported("this statement")),
+        },
+    }
 }
 
 /// A statement that changes rows.
@@ -181,7 +194,10 @@ fn parse(text: &str) -> SqlResult<Statement> {
         .map_err(|error| syntax(error.to_string()))?;
     let mut parser =
         Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MOST_NESTING).with_tokens_with_locations(tokens);
-    let mut statements = deeper(|| parser.parse_statements()).map_err(|error| syntax(error.to_string()))?;
+    let mut statements = deeper(|| parser.parse_statements()).map_err(|error| match error {
+        ParserError::RecursionLimitExceeded => SqlError::new(ErrorKind::TooComplex, "stack depth limit exceeded"),
+        other => syntax(other.to_string()),
+    })?;
     match (statements.pop(), statements.is_empty()) {
         (Some(only), true) => Ok(only),
         _ => Err(syntax("one statement is asked for".to_owned())),
