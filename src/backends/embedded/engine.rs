@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fjall::{
@@ -36,6 +36,8 @@ pub(super) struct Engine {
     /// What was written since into what they cover, under the keys of rows.
     pub(super) delta: Keyspace,
     db: Database,
+    /// Held while a batch is written, and while memory is handed to those who write it into files.
+    turn: Mutex<()>,
     /// Bytes of a keyspace in memory above which they are written into a file.
     memtable_bytes: u64,
     /// Where the engine's files are.
@@ -67,7 +69,7 @@ impl Engine {
         };
         let (db, rows, meta, sizes, segments, delta) = guarded(&path, || open().map_err(|e| engine_error(&path, &e)))?;
         let (memtable_bytes, fsync) = (options.memtable_bytes, options.fsync);
-        Ok(Self { rows, meta, sizes, segments, delta, db, memtable_bytes, path, fsync, folder })
+        Ok(Self { rows, meta, sizes, segments, delta, db, turn: Mutex::default(), memtable_bytes, path, fsync, folder })
     }
 
     /// Everything that was written so far.
@@ -102,6 +104,7 @@ impl Engine {
 
     /// Writes a batch, whole or not at all. It is durable after [`Engine::persist`].
     pub(super) fn write(&self, batch: OwnedWriteBatch) -> Result<(), WriteError> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let written = self.guarded(|| match batch.commit() {
             // Said before anything is written.
             Err(fjall::Error::Poisoned) => Ok(false),
@@ -121,9 +124,13 @@ impl Engine {
     }
 
     /// Of all keyspaces: a journal, which the next start would read, is kept until each of them has a file that is younger.
+    ///
+    /// What is written into files is in the journal before: files are written one keyspace after the other, and a crash
+    /// between two of them would leave a part of a batch that the journal does not have.
     fn rotate_all(&self) -> fjall::Result<()> {
         // The youngest one of the delta may be gone with what was removed from it, and nothing may be written there any more.
         self.delta.insert(BEHIND_DELTA, [])?;
+        self.db.persist(self.persist_mode())?;
         self.keyspaces().into_iter().try_for_each(|keyspace| keyspace.rotate_memtable().map(|_| ()))
     }
 
@@ -156,6 +163,7 @@ impl Engine {
 
     /// Has all that is in memory only written into files, in the background.
     pub(super) fn begin_flush(&self) -> Result<(), StoreError> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.guarded(|| self.rotate_all())
     }
 
@@ -198,11 +206,14 @@ impl Engine {
 
     /// Makes durable what was written, as far as the options ask for it.
     pub(super) fn persist(&self) -> Result<(), StoreError> {
-        let mode = match self.fsync {
+        self.guarded(|| self.db.persist(self.persist_mode()))
+    }
+
+    fn persist_mode(&self) -> PersistMode {
+        match self.fsync {
             Fsync::Always => PersistMode::SyncData,
             Fsync::Never => PersistMode::Buffer,
-        };
-        self.guarded(|| self.db.persist(mode))
+        }
     }
 
     /// Notes in the folder that commits up to this one are durable.

@@ -1,5 +1,6 @@
 //! What only a store on disk can show: damage is found and named, folders are guarded, leftovers are removed.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt as _;
@@ -163,6 +164,26 @@ async fn old_journals_go_while_more_is_written() {
         tokio::time::sleep(FLUSH_LOOK).await;
     }
     assert!(journals() <= 2, "{} of what were at least 3", journals());
+}
+
+/// A crash may come when some keyspaces are in files and others are not yet: the journal knows all that files know.
+#[tokio::test]
+async fn what_goes_into_files_is_in_the_journal_before() {
+    const KEY: &[u8] = b"the last one that was written";
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let engine = store.published.get().engine().unwrap();
+    let mut writes = engine.batch();
+    writes.insert(&engine.sizes, KEY, "");
+    assert!(engine.write(writes).is_ok());
+    engine.begin_flush().unwrap();
+    let files = std::fs::read_dir(folder.path().join("db")).unwrap().map(|entry| entry.unwrap().path());
+    let has_key = |journal: PathBuf| {
+        let mut begin = Vec::new();
+        std::fs::File::open(journal).unwrap().take(1 << 16).read_to_end(&mut begin).unwrap();
+        begin.windows(KEY.len()).any(|bytes| bytes == KEY)
+    };
+    assert!(files.filter(|file| file.extension().is_some_and(|extension| extension == "jnl")).any(has_key));
 }
 
 /// A store that is closed leaves no journal behind that the next start would read for long, and nothing is lost by it.
