@@ -1,5 +1,7 @@
 //! The columns whose names are nearest to one that does not exist: PostgreSQL's rules for its hints.
 
+use strsim::levenshtein;
+
 /// What is further away is not what was meant.
 const MOST_DISTANCE: usize = 3;
 
@@ -12,11 +14,11 @@ pub(crate) fn nearest<'n>(
     let mut least = MOST_DISTANCE + 1;
     let mut found: Vec<(&str, &str)> = Vec::new();
     for (of, column) in columns {
-        let penalty = table.map_or(0, |table| distance(of, table));
+        let penalty = table.map_or(0, |table| levenshtein(of, table));
         if penalty > least || column.is_empty() {
             continue;
         }
-        let own = distance(column, name);
+        let own = levenshtein(column, name);
         if own > name.len() / 2 {
             continue;
         }
@@ -40,22 +42,6 @@ pub(crate) fn nearest<'n>(
     found
 }
 
-/// Levenshtein's distance.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in (1..).zip(one.chars()) {
-        let mut diagonal = row[0];
-        row[0] = i;
-        for (j, b) in (1..).zip(&other) {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j];
-            row[j] = replaced.min(row[j] + 1).min(row[j - 1] + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +52,6 @@ mod tests {
         assert_eq!(nearest(columns(), None, "amoun"), [("t", "amount")]);
         assert_eq!(nearest(columns(), None, "zzz"), []);
         assert_eq!(nearest(columns(), None, "amountz"), [("t", "amount"), ("u", "amounts")]);
-        assert_eq!((distance("kitten", "sitting"), distance("", "ab")), (3, 2));
+        assert_eq!((levenshtein("kitten", "sitting"), levenshtein("", "ab")), (3, 2));
     }
 }

@@ -45,7 +45,9 @@ pub mod statement;
 mod usage;
 mod walk;
 
-pub use self::binder::{Binder, BoundSubQuery, Reach, ReachedLevel, SYMMETRIC, SubQueries, set_right};
+pub use self::binder::{
+    Binder, BoundSubQuery, Reach, ReachedLevel, SYMMETRIC, SubQueries, folded, items_of, set_right,
+};
 pub use self::catalogue::{BuiltInOnly, Catalogue, Lookup, Oid};
 pub use self::expr::{BoundExpr, ExprKind, ExprType};
 pub use self::name::Name;
@@ -58,5 +60,7 @@ pub use self::scope::{Entry, Scope, ScopeColumn};
 pub use self::statement::{BoundStatement, StatementBinder, bind_statement};
 pub use self::usage::Usage;
 
+#[cfg(test)]
+mod facts;
 #[cfg(test)]
 mod tests;

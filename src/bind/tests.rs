@@ -9,8 +9,9 @@ use sqlparser::ast::{BinaryOperator, Expr};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
-use tablegate_types::error::{ErrorKind, Location, SqlError};
+use tablegate_types::error::ErrorKind;
 
+use crate::facts::{compare, compare_file, told, written};
 use crate::*;
 
 fn parse(text: &str) -> Option<Expr> {
@@ -71,60 +72,17 @@ fn things() -> Vec<Entry> {
     vec![Entry { name: "things".to_owned(), schema: None, columns, row_type: 0, table: None }]
 }
 
-fn sqlstate(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Syntax => "42601",
-        ErrorKind::FeatureNotSupported => "0A000",
-        ErrorKind::UndefinedTable => "42P01",
-        ErrorKind::UndefinedColumn => "42703",
-        ErrorKind::UndefinedSchema => "3F000",
-        ErrorKind::AmbiguousColumn => "42702",
-        ErrorKind::UndefinedFunction => "42883",
-        ErrorKind::AmbiguousFunction => "42725",
-        ErrorKind::UndefinedObject => "42704",
-        ErrorKind::DatatypeMismatch => "42804",
-        ErrorKind::CannotCoerce => "42846",
-        ErrorKind::Grouping => "42803",
-        ErrorKind::Windowing => "42P20",
-        ErrorKind::WrongObjectType => "42809",
-        ErrorKind::UndefinedParameter => "42P02",
-        ErrorKind::IndeterminateDatatype => "42P18",
-        ErrorKind::AmbiguousParameter => "42P08",
-        ErrorKind::CollationMismatch => "42P21",
-        ErrorKind::InvalidTextRepresentation => "22P02",
-        ErrorKind::InvalidDatetimeFormat => "22007",
-        ErrorKind::DatetimeOverflow => "22008",
-        ErrorKind::NumericOutOfRange => "22003",
-        ErrorKind::InvalidParameterValue => "22023",
-        _ => "other",
-    }
-}
-
-/// The error as the facts have it.
-fn told(error: &SqlError, shift: usize) -> String {
-    let position = match (error.position, error.location) {
-        (Some(position), _) => position,
-        (None, Some(Location { column, .. })) => usize::try_from(column).unwrap(),
-        (None, None) => shift,
-    };
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let (detail, hint) = (text(&error.detail), text(&error.hint));
-    // What is wrong with a text is said in other words of some types.
-    let said_otherwise = ["invalid input syntax for type json", "malformed array literal"];
-    let is_same = !said_otherwise.iter().any(|message| error.message.starts_with(message));
-    let detail = if is_same { detail } else { String::new() };
-    let state = sqlstate(error.kind);
-    let told = format!("!\t{state}\t{}\t{}\t{detail}\t{hint}", position.saturating_sub(shift), error.message);
-    told.replace('\\', "\\\\").replace('\n', "\\n")
-}
+/// Messages whose DETAIL is said in other words.
+const SAID_OTHERWISE: &[&str] = &["invalid input syntax for type json", "malformed array literal"];
 
 fn printed(lookup: Lookup<'_>, scope: &Scope<'_>, expr: &BoundExpr, shows_casts: bool) -> [String; 2] {
     let print = |pretty| Printing { lookup, names: scope, pretty, shows_casts }.text(expr);
-    [false, true].map(|pretty| print(pretty).replace('\\', "\\\\").replace('\n', "\\n"))
+    [false, true].map(|pretty| written(&print(pretty)))
 }
 
 /// What is said of an expression; `None` of what the parser does not read.
-fn answer(entries: &[Entry], kind: &str, asked: &str) -> Option<String> {
+fn answer(entries: &[Entry], asked: &str) -> Option<String> {
+    let (kind, asked) = asked.split_once('\t').unwrap();
     let lookup = Lookup::new(&BuiltInOnly);
     let scope = Scope { entries, outer: None, namespace: None };
     match kind {
@@ -134,7 +92,7 @@ fn answer(entries: &[Entry], kind: &str, asked: &str) -> Option<String> {
             let source = Source::new(&text);
             let bound = Binder::new(lookup, scope, Usage::Check).with_source(&source).bind(&syntax);
             Some(match bound {
-                Err(error) => told(&error, 1),
+                Err(error) => told(&error, 1, SAID_OTHERWISE),
                 Ok(bound) => {
                     let ExprKind::Test { value, .. } = &bound.kind else { panic!("{asked}") };
                     let oid = if value.ty.oid == 705 { 25 } else { value.ty.oid };
@@ -155,7 +113,7 @@ fn answer(entries: &[Entry], kind: &str, asked: &str) -> Option<String> {
             });
             let found = bound.and_then(|bound| Ok((bound, binder.parameters.found()?.to_vec())));
             Some(match found {
-                Err(error) => told(&error, 0),
+                Err(error) => told(&error, 0, SAID_OTHERWISE),
                 Ok((bound, parameters)) => {
                     let types: Vec<String> = parameters.iter().map(|oid| lookup.type_with_modifier(*oid, -1)).collect();
                     let of = lookup.type_with_modifier(bound.ty.oid, bound.ty.typmod);
@@ -172,7 +130,7 @@ fn answer(entries: &[Entry], kind: &str, asked: &str) -> Option<String> {
             let declared = binder.type_of(&data_type).unwrap();
             let bound = binder.bind_default(&syntax, "c", declared);
             Some(match bound {
-                Err(error) => told(&error, 0),
+                Err(error) => told(&error, 0, SAID_OTHERWISE),
                 Ok(bound) => {
                     let [full, pretty] = printed(lookup, &scope, &bound, false);
                     format!("=\t{full}\t{pretty}")
@@ -183,29 +141,9 @@ fn answer(entries: &[Entry], kind: &str, asked: &str) -> Option<String> {
     }
 }
 
-fn compare(facts: &str, most_unread: usize) {
+fn compare_all(facts: &str, most_unread: usize) {
     let entries = things();
-    let (mut wrong, mut unread, mut count) = (Vec::new(), 0_usize, 0_usize);
-    let mut lines = facts.lines();
-    while let (Some(asked), Some(expected)) = (lines.next(), lines.next()) {
-        let (kind, asked) = asked.split_once('\t').unwrap();
-        count += 1;
-        match answer(&entries, kind, asked) {
-            None => {
-                if std::env::var("SHOW_UNREAD").is_ok() {
-                    wrong.push(format!("UNREAD {asked}"));
-                }
-                unread += 1;
-            }
-            Some(found) if found != expected => {
-                wrong.push(format!("{kind} {asked}\n  {expected}\n  {found}"));
-            }
-            Some(_) => {}
-        }
-    }
-    let wrong = wrong.join("\n");
-    assert!(wrong.is_empty(), "of {count}, {unread} unread: {} differ\n{wrong}", wrong.matches("\n  ").count() / 2);
-    assert!(unread <= most_unread, "{unread} of {count} are not read");
+    compare(facts, most_unread, |asked| answer(&entries, asked));
 }
 
 /// Forms that the parser of this crate's dependency does not read, and the server respells before it.
@@ -213,20 +151,18 @@ const UNREAD: usize = 4;
 
 #[test]
 fn written_expressions_are_what_postgresql_says() {
-    compare(include_str!("facts/written.txt"), UNREAD);
+    compare_all(include_str!("facts/written.txt"), UNREAD);
 }
 
 #[test]
 fn generated_expressions_are_what_postgresql_says() {
-    compare(include_str!("facts/generated.txt"), 0);
+    compare_all(include_str!("facts/generated.txt"), 0);
 }
 
 #[test]
 fn facts_of_a_file() {
-    // Others than those that are kept: `FACTS=file`, in their form.
-    if let Ok(file) = std::env::var("FACTS") {
-        compare(&std::fs::read_to_string(file).unwrap(), usize::MAX);
-    }
+    let entries = things();
+    compare_file("FACTS", |asked| answer(&entries, asked));
 }
 
 /// Rows of operands joined from the left are made without the parser, which goes down into them.

@@ -50,9 +50,16 @@ impl PassingExec {
             [input] => Arc::clone(input),
             _ => return internal_err!("an operator whose rows are passed to it has one input"),
         };
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
-        plan.replace_children(vec![Self::above(input, passing)], options)
+        with_children(plan, vec![Self::above(input, passing)])
     }
+}
+
+/// A node over others that have the properties of those it had: its own stay.
+///
+/// # Errors
+/// XX000 if the node does not take them, which would be a defect here.
+pub(crate) fn with_children(plan: Plan, children: Vec<Plan>) -> Result<Plan> {
+    plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))
 }
 
 impl DisplayAs for PassingExec {

@@ -77,7 +77,7 @@ const CRATES: &[(&str, &[&str])] = &[
     // More stack for functions that call themselves.
     ("stacker", &["types/stack"]),
     ("tempfile", &["files", "sql/cursor", "sql/tx", "cli/wiring"]),
-    ("strsim", &["sql"]),
+    ("strsim", &["bind", "sql"]),
     ("thiserror", &["store", "backends", "types", "sql", "pg", "rest", "cli"]),
     // One allocator for the program; who uses the library has their own.
     ("tikv_jemallocator", &["main"]),

@@ -37,6 +37,7 @@ pub use self::operation::SYMMETRIC;
 pub(crate) use self::over_rows::aggregate_of;
 pub use self::over_rows::{Reach, ReachedLevel};
 pub use self::precedence::set_right;
+pub use self::type_name::items_of;
 use crate::catalogue::{CastContext, Lookup, Oid, Operator, oids};
 use crate::expr::{BoundExpr, ExprType, Written};
 use crate::name::Name;
@@ -263,7 +264,7 @@ pub(crate) fn name_of(ident: &Ident) -> Name {
     Name { text: folded(ident), is_quoted: ident.quote_style.is_some() }
 }
 
-/// An identifier as PostgreSQL folds it.
-pub(crate) fn folded(ident: &Ident) -> String {
+/// An identifier as PostgreSQL folds it: lower case unless quoted.
+pub fn folded(ident: &Ident) -> String {
     if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_ascii_lowercase() }
 }

@@ -84,24 +84,10 @@ impl Binder<'_> {
         }
     }
 
-    /// How many dimensions are written makes no difference.
     fn array_type(&self, items: &ArrayElemTypeDef) -> SqlResult<(Oid, i32)> {
-        let mut items = items;
-        loop {
-            let (ArrayElemTypeDef::SquareBracket(item, _)
-            | ArrayElemTypeDef::AngleBracket(item)
-            | ArrayElemTypeDef::Parenthesis(item)) = items
-            else {
-                return Err(SqlError::not_supported("an array without a type of its items"));
-            };
-            if let DataType::Array(inner) = &**item {
-                items = inner;
-                continue;
-            }
-            let (element, typmod) = self.type_of(item)?;
-            let array = self.lookup.array(element).ok_or_else(|| no_array(self.lookup, element))?;
-            return Ok((array, typmod));
-        }
+        let (element, typmod) = self.type_of(items_of(items)?)?;
+        let array = self.lookup.array(element).ok_or_else(|| no_array(self.lookup, element))?;
+        Ok((array, typmod))
     }
 
     fn named_type(&self, name: &ObjectName, arguments: &[String]) -> SqlResult<(Oid, i32)> {
@@ -207,4 +193,24 @@ fn packed(precision: i64, scale: i64) -> SqlResult<(Oid, i32)> {
 
 fn wrong(message: &str) -> Box<SqlError> {
     SqlError::new(ErrorKind::InvalidParameterValue, message)
+}
+
+/// The type of an array's items. How many dimensions are written makes no difference: `int[][]` is `int[]`.
+///
+/// # Errors
+/// 0A000 for an array without one.
+pub fn items_of(items: &ArrayElemTypeDef) -> SqlResult<&DataType> {
+    let mut items = items;
+    loop {
+        let (ArrayElemTypeDef::SquareBracket(item, _)
+        | ArrayElemTypeDef::AngleBracket(item)
+        | ArrayElemTypeDef::Parenthesis(item)) = items
+        else {
+            return Err(SqlError::not_supported("an array without a type of its items"));
+        };
+        match &**item {
+            DataType::Array(inner) => items = inner,
+            item => return Ok(item),
+        }
+    }
 }

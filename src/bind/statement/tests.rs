@@ -9,13 +9,14 @@ use std::sync::Arc;
 use sqlparser::ast::{ColumnOption, GeneratedAs, Statement, TableConstraint};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
-use tablegate_types::error::{ErrorKind, Location, SqlError};
+use tablegate_types::error::ErrorKind;
 
 use super::*;
 use crate::binder::{Binder, name_of};
 use crate::catalogue::{
     BuiltInOnly, Given, Key, Oid, Relation, RelationColumn, RelationKind, RelationRef, Type, TypeKind, oids,
 };
+use crate::facts::{compare, compare_file, told};
 use crate::name::Name;
 use crate::query::bound::Target;
 use crate::query::name_parts;
@@ -123,60 +124,8 @@ fn tables() -> Tables {
     tables
 }
 
-fn sqlstate(kind: ErrorKind) -> String {
-    let code = match kind {
-        ErrorKind::Syntax => "42601",
-        ErrorKind::FeatureNotSupported => "0A000",
-        ErrorKind::UndefinedTable => "42P01",
-        ErrorKind::UndefinedColumn => "42703",
-        ErrorKind::UndefinedSchema => "3F000",
-        ErrorKind::AmbiguousColumn => "42702",
-        ErrorKind::AmbiguousAlias => "42P09",
-        ErrorKind::DuplicateAlias => "42712",
-        ErrorKind::DuplicateColumn => "42701",
-        ErrorKind::UndefinedFunction => "42883",
-        ErrorKind::AmbiguousFunction => "42725",
-        ErrorKind::UndefinedObject => "42704",
-        ErrorKind::DatatypeMismatch => "42804",
-        ErrorKind::CannotCoerce => "42846",
-        ErrorKind::Grouping => "42803",
-        ErrorKind::Windowing => "42P20",
-        ErrorKind::InvalidRecursion => "42P19",
-        ErrorKind::TooManyArguments => "54023",
-        ErrorKind::TooManyColumns => "54011",
-        ErrorKind::TooComplex => "54001",
-        ErrorKind::InvalidColumnReference => "42P10",
-        ErrorKind::GeneratedAlways => "428C9",
-        ErrorKind::WrongObjectType => "42809",
-        ErrorKind::UndefinedParameter => "42P02",
-        ErrorKind::IndeterminateDatatype => "42P18",
-        ErrorKind::AmbiguousParameter => "42P08",
-        ErrorKind::CollationMismatch => "42P21",
-        ErrorKind::InvalidTextRepresentation => "22P02",
-        ErrorKind::InvalidDatetimeFormat => "22007",
-        ErrorKind::DatetimeOverflow => "22008",
-        ErrorKind::NumericOutOfRange => "22003",
-        ErrorKind::InvalidParameterValue => "22023",
-        other => return format!("{other:?}"),
-    };
-    code.to_owned()
-}
-
-/// The error as the facts have it.
-fn told(error: &SqlError) -> String {
-    let position = match (error.position, error.location) {
-        (Some(position), _) => position,
-        (None, Some(Location { column, .. })) => usize::try_from(column).unwrap(),
-        (None, None) => 0,
-    };
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let (detail, hint) = (text(&error.detail), text(&error.hint));
-    // What is wrong with a text is said in other words.
-    let is_same = !error.message.starts_with("invalid input syntax for type json");
-    let detail = if is_same { detail } else { String::new() };
-    let told = format!("!\t{}\t{position}\t{}\t{detail}\t{hint}", sqlstate(error.kind), error.message);
-    told.replace('\\', "\\\\").replace('\n', "\\n")
-}
+/// Messages whose DETAIL is said in other words.
+const SAID_OTHERWISE: &[&str] = &["invalid input syntax for type json"];
 
 /// What is said of a statement; `None` of what the parser does not read.
 fn answer(tables: &Tables, text: &str) -> Option<String> {
@@ -186,7 +135,7 @@ fn answer(tables: &Tables, text: &str) -> Option<String> {
     let bound = bind_statement(text, tables, &mut parameters);
     let found = bound.and_then(|bound| Ok((bound, parameters.found()?.to_vec())));
     Some(match found {
-        Err(error) => told(&error),
+        Err(error) => told(&error, 0, SAID_OTHERWISE),
         Ok((bound, parameters)) => {
             let results: Vec<&Target> = match &bound {
                 BoundStatement::Query(query) => query.results().collect(),
@@ -212,26 +161,9 @@ fn answer(tables: &Tables, text: &str) -> Option<String> {
     })
 }
 
-fn compare(facts: &str, most_unread: usize) {
+fn compare_all(facts: &str, most_unread: usize) {
     let tables = tables();
-    let (mut wrong, mut unread, mut count) = (Vec::new(), 0_usize, 0_usize);
-    let mut lines = facts.lines();
-    while let (Some(asked), Some(expected)) = (lines.next(), lines.next()) {
-        count += 1;
-        match answer(&tables, asked) {
-            None => {
-                if std::env::var("SHOW_UNREAD").is_ok() {
-                    wrong.push(format!("UNREAD {asked}\n  {expected}"));
-                }
-                unread += 1;
-            }
-            Some(found) if found != expected => wrong.push(format!("{asked}\n  {expected}\n  {found}")),
-            Some(_) => {}
-        }
-    }
-    let text = wrong.join("\n");
-    assert!(wrong.is_empty(), "of {count}, {unread} unread: {} differ\n{text}", wrong.len());
-    assert!(unread <= most_unread, "{unread} of {count} are not read");
+    compare(facts, most_unread, |asked| answer(&tables, asked));
 }
 
 /// Forms that the parser of this crate's dependency does not read, and the server respells before it.
@@ -239,25 +171,23 @@ const UNREAD: usize = 8;
 
 #[test]
 fn queries_are_what_postgresql_says() {
-    compare(include_str!("../facts/queries.txt"), UNREAD);
+    compare_all(include_str!("../facts/queries.txt"), UNREAD);
 }
 
 #[test]
 fn changes_are_what_postgresql_says() {
-    compare(include_str!("../facts/changes.txt"), 0);
+    compare_all(include_str!("../facts/changes.txt"), 0);
 }
 
 #[test]
 fn generated_statements_are_what_postgresql_says() {
-    compare(include_str!("../facts/generated_statements.txt"), 0);
+    compare_all(include_str!("../facts/generated_statements.txt"), 0);
 }
 
 #[test]
 fn facts_of_a_file() {
-    // Others than those that are kept: `QUERY_FACTS=file`, in their form.
-    if let Ok(file) = std::env::var("QUERY_FACTS") {
-        compare(&std::fs::read_to_string(file).unwrap(), usize::MAX);
-    }
+    let tables = tables();
+    compare_file("QUERY_FACTS", |asked| answer(&tables, asked));
 }
 
 fn bound(text: &str) -> BoundStatement {

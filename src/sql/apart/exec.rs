@@ -23,8 +23,7 @@ use super::gathered::{Beginning, Gather, Gathered};
 use super::shape::Shape;
 use super::shares::Shares;
 use super::sorts::{aggregated, read_once};
-use super::with_children;
-use crate::passing::{PassingExec, Plan};
+use crate::passing::{PassingExec, Plan, with_children};
 
 /// The plan that was chosen.
 type Chosen = Shared<BoxFuture<'static, Result<Plan, Arc<DataFusionError>>>>;
@@ -134,7 +133,7 @@ fn with_gather(plan: &Plan, gathered: &Arc<Gathered>) -> Result<Plan> {
         return PassingExec::below(Arc::clone(plan), Gather(Arc::clone(gathered)));
     }
     let below = plan.children().into_iter().map(|child| with_gather(child, gathered)).collect::<Result<_>>()?;
-    with_children(plan, below)
+    with_children(Arc::clone(plan), below)
 }
 
 /// The plan whose rows go by there.

@@ -35,14 +35,13 @@ mod tee;
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
 use self::chosen::choices_of;
 pub(crate) use self::exec::ApartExec;
 use self::shape::Shape;
 use crate::divided::computed_before;
 use crate::expr::Choice;
-use crate::passing::Plan;
+use crate::passing::{Plan, with_children};
 
 /// The plan, in which such aggregations take no more memory than there is. It is to be run in turns after this.
 ///
@@ -58,16 +57,11 @@ fn apart_below(plan: &Plan, choices: &[(usize, Choice)]) -> Result<Plan> {
     let chosen = choices_of(plan)?;
     let below = children.iter().map(|child| apart_below(child, &chosen)).collect::<Result<Vec<_>>>()?;
     let is_same = children.iter().zip(&below).all(|(before, now)| Arc::ptr_eq(before, now));
-    let plan = if is_same { Arc::clone(plan) } else { with_children(plan, below)? };
+    let plan = if is_same { Arc::clone(plan) } else { with_children(Arc::clone(plan), below)? };
     // Long values of the rows are computed in a node of their own, which can divide its batches.
     let plan = computed_before(plan)?;
     match Shape::of(&plan, choices)? {
         Some(shape) => Ok(Arc::new(ApartExec::new(&plan, shape)?)),
         None => Ok(plan),
     }
-}
-
-/// A node over others that have the properties of those it had.
-fn with_children(plan: &Plan, children: Vec<Plan>) -> Result<Plan> {
-    Arc::clone(plan).replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))
 }

@@ -25,11 +25,10 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::union::UnionExec;
-use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
 
 use super::exec::EntityScanExec;
+use crate::passing::{Plan, with_children};
 
-type Plan = Arc<dyn ExecutionPlan>;
 type Filter = Arc<dyn PhysicalExpr>;
 
 /// The engine's rules of this name begin so, of the two phases of a plan.
@@ -80,6 +79,7 @@ fn sent_by(plan: Plan) -> Result<Transformed<Plan>> {
     if Arc::ptr_eq(&below, input) {
         Ok(Transformed::no(plan))
     } else {
+        // A filter at a scan changes no node's properties.
         with_children(plan, vec![below]).map(Transformed::yes)
     }
 }
@@ -223,9 +223,4 @@ fn moved(filter: &Filter, origin: impl Fn(&Column) -> Option<Filter>) -> Result<
         }
     })?;
     Ok(is_known.then_some(moved.data))
-}
-
-/// The same node: a filter at a scan changes none of its properties.
-fn with_children(plan: Plan, children: Vec<Plan>) -> Result<Plan> {
-    plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))
 }

@@ -43,7 +43,7 @@ mod visit;
 mod weight;
 mod with;
 
-use sqlparser::ast::{self, ObjectName};
+use sqlparser::ast::ObjectName;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -75,6 +75,7 @@ pub(super) use self::type_names::{serial_type, sql_type};
 pub(super) use self::visit::{walk, walk_expressions, walk_mut};
 pub(super) use self::weight::{kept_weight, weight};
 pub(super) use self::with::{change_in, changes_rows, statement_name};
+pub(super) use tablegate_bind::folded as fold;
 
 /// One statement of a query text: parsed and classified, not planned.
 #[derive(Debug, Clone)]
@@ -122,11 +123,6 @@ pub(super) fn keyword(token: &TokenWithSpan) -> Option<Keyword> {
         Token::Word(word) if word.quote_style.is_none() => Some(word.keyword),
         _ => None,
     }
-}
-
-/// An identifier as PostgreSQL folds it: lower case unless quoted.
-pub(super) fn fold(ident: &ast::Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_ascii_lowercase() }
 }
 
 /// A dotted name (`egt.mode`), folded.

@@ -1,6 +1,7 @@
 //! Names of types in DDL: what the SQL parser read becomes a [`SqlType`].
 
-use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, ObjectName, TimezoneInfo};
+use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo, ObjectName, TimezoneInfo};
+use tablegate_bind::items_of;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::{IntervalFields, SqlType, TimeLimits, TimeType};
 
@@ -44,27 +45,10 @@ pub(crate) fn sql_type(data_type: &DataType) -> SqlResult<SqlType> {
                 .ok_or_else(|| SqlError::not_supported(format!("type interval {fields}")))?;
             SqlType::Limited(TimeLimits::interval(known, *precision))
         }
-        DataType::Array(items) => SqlType::Array(Box::new(item_type(items)?)),
+        DataType::Array(items) => SqlType::Array(Box::new(sql_type(items_of(items)?)?)),
         DataType::Custom(name, arguments) => custom(name, arguments)?,
         other => return Err(SqlError::not_supported(format!("type {other}"))),
     })
-}
-
-/// The type of an array's items. How many dimensions are written makes no difference: `int[][]` is `int[]`.
-fn item_type(items: &ArrayElemTypeDef) -> SqlResult<SqlType> {
-    let mut items = items;
-    loop {
-        let (ArrayElemTypeDef::SquareBracket(item, _)
-        | ArrayElemTypeDef::AngleBracket(item)
-        | ArrayElemTypeDef::Parenthesis(item)) = items
-        else {
-            return Err(SqlError::not_supported("an array without a type of its items"));
-        };
-        match &**item {
-            DataType::Array(inner) => items = inner,
-            item => return sql_type(item),
-        }
-    }
 }
 
 /// The integer type of a column declared `serial` or the like.

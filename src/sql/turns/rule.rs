@@ -5,7 +5,6 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{
@@ -21,7 +20,7 @@ use super::condition::Condition;
 use super::exec::InTurns;
 use crate::accounted::accounted;
 use crate::divided::divided;
-use crate::passing::{PassingExec, Plan};
+use crate::passing::{PassingExec, Plan, with_children};
 use crate::short_batches::with_short_batches;
 use crate::short_lists::with_short_lists;
 
@@ -36,7 +35,7 @@ pub(crate) fn in_turns(plan: &Plan, interrupt: &Interrupt) -> Result<Plan> {
     let plan = match below.is_empty() {
         true => Arc::clone(plan),
         // A node whose rows take turns has the properties of the node itself.
-        false => Arc::clone(plan).replace_children(below, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))?,
+        false => with_children(Arc::clone(plan), below)?,
     };
     if let Some(divided) = divided(&plan)? {
         // It may give many batches for one.
