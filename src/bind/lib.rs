@@ -18,6 +18,7 @@
 //!     scope, hints the names there are; what a wrong one may have been meant for
 //!     namespace    which of them may be said where
 //!     usage        what an expression is for, and what is refused there
+//!     typing       what finding types needs and leaves
 //!     parameters   their types, which are found on the way
 //!     print        what is bound, as PostgreSQL prints it
 //!     place        where in the text something stands
@@ -42,6 +43,7 @@ pub mod query;
 mod resolve;
 mod scope;
 pub mod statement;
+mod typing;
 mod usage;
 mod walk;
 

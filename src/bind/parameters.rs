@@ -2,10 +2,10 @@
 
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::binder::Binder;
 use crate::catalogue::oids::{self, Oid};
 use crate::expr::{BoundExpr, ExprKind};
 use crate::place::{AtPlace, Place};
+use crate::typing::Typing;
 
 /// The types of parameters, by their numbers from 1; 0 for one that is not known yet.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +39,7 @@ fn undetermined(number: usize) -> Box<SqlError> {
     SqlError::new(ErrorKind::IndeterminateDatatype, message)
 }
 
-impl Binder<'_> {
+impl Typing<'_> {
     /// A parameter where it stands.
     ///
     /// # Errors

@@ -108,10 +108,10 @@ fn answer(entries: &[Entry], asked: &str) -> Option<String> {
                 .with_source(&source)
                 .with_parameters(Parameters::variable(Vec::new()));
             let bound = binder.bind(&syntax).and_then(|bound| match bound.ty.oid {
-                705 => binder.coerce_to(bound, 25, "SELECT"),
+                705 => binder.typing.coerce_to(bound, 25, "SELECT"),
                 _ => Ok(bound),
             });
-            let found = bound.and_then(|bound| Ok((bound, binder.parameters.found()?.to_vec())));
+            let found = bound.and_then(|bound| Ok((bound, binder.typing.parameters.found()?.to_vec())));
             Some(match found {
                 Err(error) => told(&error, 0, SAID_OTHERWISE),
                 Ok((bound, parameters)) => {

@@ -49,7 +49,7 @@ impl Binder<'_> {
                     .at_place(place));
             }
             None => {
-                let (bound, common) = self.coerce_all(bound, "ARRAY")?;
+                let (bound, common) = self.typing.coerce_all(bound, "ARRAY")?;
                 let array = if is_of_arrays { Some(common) } else { self.lookup.array(common) };
                 (array.ok_or_else(|| no_array(self.lookup, common).at_place(place))?, bound)
             }
@@ -65,7 +65,7 @@ impl Binder<'_> {
         for item in items {
             let (from, place) = (item.oid(), item.place);
             let (explicit, written) = (CastContext::Explicit, Written::Explicitly);
-            let item = self.coerce_to_target(item, target, typmod, explicit, written, Place::NOWHERE)?;
+            let item = self.typing.coerce_to_target(item, target, typmod, explicit, written, Place::NOWHERE)?;
             cast.push(item.ok_or_else(|| {
                 let (from, to) = (self.lookup.type_name(from), self.lookup.type_name(target));
                 SqlError::new(ErrorKind::CannotCoerce, format!("cannot cast type {from} to {to}")).at_place(place)
@@ -233,7 +233,7 @@ impl Binder<'_> {
             }
         };
         let (context, written) = (CastContext::Assignment, Written::Implicitly);
-        let cast = self.coerce_to_target(index, target, -1, context, written, Place::NOWHERE)?;
+        let cast = self.typing.coerce_to_target(index, target, -1, context, written, Place::NOWHERE)?;
         let refused = || {
             let message = "array subscript must have type integer";
             SqlError::new(ErrorKind::DatatypeMismatch, message).at_place(place)

@@ -311,7 +311,7 @@ impl Binder<'_> {
         given.extend(unsaid);
         let result = polymorphic::resolve(self.lookup, &given, &mut types, fit.function.result)?;
         let count = arguments.len();
-        let cast = arguments.into_iter().zip(&types).map(|(argument, oid)| self.argument(argument, *oid));
+        let cast = arguments.into_iter().zip(&types).map(|(argument, oid)| self.typing.argument(argument, *oid));
         let mut cast = cast.collect::<SqlResult<Vec<_>>>()?;
         let is_list = fit.listed > 0 && fit.function.variadic != oids::ANY;
         if is_list {
@@ -331,7 +331,7 @@ impl Binder<'_> {
         let Some(argument) = arguments.pop() else {
             return Err(SqlError::new(ErrorKind::Internal, "a cast of nothing"));
         };
-        self.coerce(argument, target, -1, CastContext::Explicit, Written::Explicitly, place)
+        self.typing.coerce(argument, target, -1, CastContext::Explicit, Written::Explicitly, place)
     }
 }
 

@@ -59,7 +59,8 @@ impl Binder<'_> {
         place: Place,
     ) -> SqlResult<BoundExpr> {
         let (from, start) = (expr.oid(), expr.place);
-        let cast = self.coerce_to_target(expr, oid, typmod, CastContext::Explicit, Written::Explicitly, place)?;
+        let cast =
+            self.typing.coerce_to_target(expr, oid, typmod, CastContext::Explicit, Written::Explicitly, place)?;
         cast.ok_or_else(|| {
             let (from, to) = (self.lookup.type_name(from), self.lookup.type_name(oid));
             let place = if place.is_known() { place } else { start };

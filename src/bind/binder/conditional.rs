@@ -21,7 +21,11 @@ impl Binder<'_> {
             None => None,
             Some(operand) => {
                 let operand = self.bind(operand)?;
-                Some(if operand.is_unknown() { self.coerce_to_common(operand, oids::TEXT, "CASE")? } else { operand })
+                Some(if operand.is_unknown() {
+                    self.typing.coerce_to_common(operand, oids::TEXT, "CASE")?
+                } else {
+                    operand
+                })
             }
         };
         let mut conditions = Vec::with_capacity(branches.len());
@@ -33,9 +37,9 @@ impl Binder<'_> {
                 let at = || self.source.and_then(|source| source.before(start, &["WHEN"])).unwrap_or(Place::NOWHERE);
                 let at = at();
                 let value = BoundExpr::new(ExprKind::CaseOperand, operand.ty, Place::NOWHERE);
-                condition = self.operation("=", value, condition, &|| at)?;
+                condition = self.typing.operation("=", value, condition, &|| at)?;
             }
-            conditions.push(self.coerce_to_boolean(condition, "CASE/WHEN")?);
+            conditions.push(self.typing.coerce_to_boolean(condition, "CASE/WHEN")?);
             results.push(self.bind(&branch.result)?);
         }
         let otherwise = match otherwise {
@@ -44,8 +48,8 @@ impl Binder<'_> {
         };
         // What ELSE gives counts first.
         let common = self.lookup.common_type(std::iter::once(&otherwise).chain(&results), "CASE")?;
-        let otherwise = self.coerce_to_common(otherwise, common, "CASE/ELSE")?;
-        let results = results.into_iter().map(|result| self.coerce_to_common(result, common, "CASE/WHEN"));
+        let otherwise = self.typing.coerce_to_common(otherwise, common, "CASE/ELSE")?;
+        let results = results.into_iter().map(|result| self.typing.coerce_to_common(result, common, "CASE/WHEN"));
         let results = results.collect::<SqlResult<Vec<_>>>()?;
         let modifier = common_modifier(results.iter().chain([&otherwise]), common);
         let ty = self.lookup.made_of(common, modifier, results.iter().chain([&otherwise]))?;
@@ -70,13 +74,13 @@ impl Binder<'_> {
         place: Place,
         kind: fn(Vec<BoundExpr>) -> ExprKind,
     ) -> SqlResult<BoundExpr> {
-        let (arguments, common) = self.coerce_all(arguments, context)?;
+        let (arguments, common) = self.typing.coerce_all(arguments, context)?;
         let ty = self.lookup.made_of(common, common_modifier(&arguments, common), &arguments)?;
         Ok(BoundExpr::new(kind(arguments), ty, place))
     }
 
     pub(super) fn null_if(&mut self, left: BoundExpr, right: BoundExpr, place: Place) -> SqlResult<BoundExpr> {
-        let found = self.comparison("=", "NULLIF", left, right, &|| place)?;
+        let found = self.typing.comparison("=", "NULLIF", left, right, &|| place)?;
         let ty = self.lookup.made_of(found.left.oid(), -1, [&found.left, &found.right])?;
         let (left, right) = (Box::new(found.left), Box::new(found.right));
         Ok(BoundExpr::new(ExprKind::NullIf { operator: found.operator, left, right }, ty, place))

@@ -24,7 +24,7 @@ impl Binder<'_> {
             }
             Value::Null => Ok(self.unknown(Literal::Null, place)),
             Value::Placeholder(name) => match name.strip_prefix('$').and_then(|digits| digits.parse().ok()) {
-                Some(number) => self.parameter(number, place),
+                Some(number) => self.typing.parameter(number, place),
                 None => Err(SqlError::not_supported(format!("the placeholder {name}"))),
             },
             Value::SingleQuotedByteStringLiteral(bits) => Ok(self.constant(bits, oids::BIT, place)),

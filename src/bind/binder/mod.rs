@@ -25,8 +25,6 @@ mod rows;
 mod type_name;
 mod words;
 
-use std::collections::HashMap;
-
 use sqlparser::ast::{Expr, Ident, Query, WindowType};
 use sqlparser::tokenizer::Location;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
@@ -38,12 +36,13 @@ pub(crate) use self::over_rows::aggregate_of;
 pub use self::over_rows::{Reach, ReachedLevel};
 pub use self::precedence::set_right;
 pub use self::type_name::items_of;
-use crate::catalogue::{CastContext, Lookup, Oid, Operator, oids};
+use crate::catalogue::{CastContext, Lookup, Oid, oids};
 use crate::expr::{BoundExpr, ExprType, Written};
 use crate::name::Name;
 use crate::parameters::Parameters;
 use crate::place::{AtPlace, Place, Source};
 use crate::scope::Scope;
+use crate::typing::Typing;
 use crate::usage::Usage;
 
 /// How many expressions may be inside each other.
@@ -76,29 +75,20 @@ pub trait SubQueries {
     }
 }
 
-/// Operators by the types of their operands.
-pub(crate) type ChosenOperators = HashMap<(Oid, Oid), Vec<&'static Operator>>;
-
 /// Binds expressions over the names of a scope.
 pub struct Binder<'b> {
     pub(crate) lookup: Lookup<'b>,
     pub(crate) scope: Scope<'b>,
     pub(crate) source: Option<&'b Source<'b>>,
     pub(crate) usage: Usage,
-    /// How texts of values are read.
-    pub(crate) reading: Reading,
-    pub parameters: Parameters,
-    /// Operators that were chosen before, by the types of their operands.
-    pub(crate) chosen: ChosenOperators,
+    pub(crate) typing: Typing<'b>,
     pub(crate) queries: Option<&'b mut dyn SubQueries>,
     depth: usize,
 }
 
 impl<'b> Binder<'b> {
     pub fn new(lookup: Lookup<'b>, scope: Scope<'b>, usage: Usage) -> Self {
-        let (source, reading, parameters) = (None, Reading::default(), Parameters::default());
-        let chosen = HashMap::new();
-        Self { lookup, scope, source, usage, reading, parameters, chosen, queries: None, depth: 0 }
+        Self { lookup, scope, source: None, usage, typing: Typing::new(lookup), queries: None, depth: 0 }
     }
 
     /// With the text that the syntax comes from, for the places in it.
@@ -108,13 +98,15 @@ impl<'b> Binder<'b> {
     }
 
     #[must_use]
-    pub fn with_reading(self, reading: Reading) -> Self {
-        Self { reading, ..self }
+    pub fn with_reading(mut self, reading: Reading) -> Self {
+        self.typing.reading = reading;
+        self
     }
 
     #[must_use]
-    pub fn with_parameters(self, parameters: Parameters) -> Self {
-        Self { parameters, ..self }
+    pub fn with_parameters(mut self, parameters: Parameters) -> Self {
+        self.typing.parameters = parameters;
+        self
     }
 
     #[must_use]
@@ -150,7 +142,7 @@ impl<'b> Binder<'b> {
     /// As [`Binder::bind`], and 42804 for other types.
     pub fn bind_condition(&mut self, expr: &Expr, construct: &str) -> SqlResult<BoundExpr> {
         let bound = self.bind(expr)?;
-        self.coerce_to_boolean(bound, construct)
+        self.typing.coerce_to_boolean(bound, construct)
     }
 
     /// An expression that is to have a type: a literal that nothing gives one to is text.
@@ -159,7 +151,7 @@ impl<'b> Binder<'b> {
     /// As [`Binder::bind`].
     pub fn bind_typed(&mut self, expr: &Expr) -> SqlResult<BoundExpr> {
         let bound = self.bind(expr)?;
-        if bound.is_unknown() { self.argument(bound, oids::TEXT) } else { Ok(bound) }
+        if bound.is_unknown() { self.typing.argument(bound, oids::TEXT) } else { Ok(bound) }
     }
 
     /// The value that a column has by default, as PostgreSQL's `cookDefault` makes it.
@@ -170,7 +162,7 @@ impl<'b> Binder<'b> {
         let bound = self.bind(expr)?;
         let given = bound.oid();
         let (context, written) = (CastContext::Assignment, Written::Implicitly);
-        let cast = self.coerce_to_target(bound, oid, typmod, context, written, Place::NOWHERE)?;
+        let cast = self.typing.coerce_to_target(bound, oid, typmod, context, written, Place::NOWHERE)?;
         cast.ok_or_else(|| {
             let (wanted, given) = (self.lookup.type_name(oid), self.lookup.type_name(given));
             let message = format!("column \"{column}\" is of type {wanted} but default expression is of type {given}");

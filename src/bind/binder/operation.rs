@@ -27,7 +27,7 @@ impl Binder<'_> {
         if op == UnaryOperator::Not {
             let value = self.bind(operand)?;
             let place = self.before(value.place, &["NOT"]);
-            let value = self.coerce_to_boolean(value, "NOT")?;
+            let value = self.typing.coerce_to_boolean(value, "NOT")?;
             return Ok(negated(value, place));
         }
         // The sign belongs to the number.
@@ -40,7 +40,7 @@ impl Binder<'_> {
         let value = self.bind(operand)?;
         let name = op.to_string();
         let place = self.before(value.place, &[&name]);
-        self.prefix_operation(&name, value, place)
+        self.typing.prefix_operation(&name, value, place)
     }
 
     /// A number with the signs before it.
@@ -106,7 +106,7 @@ impl Binder<'_> {
         let at = move || place_of(source, left, op, start);
         match (&bound_left.kind, &bound_right.kind) {
             (ExprKind::Row(_), ExprKind::Row(_)) => self.rows(&name, bound_left, bound_right, &at),
-            _ => self.operation(&name, bound_left, bound_right, &at),
+            _ => self.typing.operation(&name, bound_left, bound_right, &at),
         }
     }
 
@@ -128,7 +128,7 @@ impl Binder<'_> {
                 }
                 part => {
                     let part = self.bind(part)?;
-                    parts.push(self.coerce_to_boolean(part, name)?);
+                    parts.push(self.typing.coerce_to_boolean(part, name)?);
                 }
             }
         }
@@ -150,7 +150,7 @@ impl Binder<'_> {
             other => return Err(SqlError::not_supported(format!("the test {other}"))),
         };
         let value = self.bind(inner)?;
-        let value = if test == Test::Null { value } else { self.coerce_to_boolean(value, words)? };
+        let value = if test == Test::Null { value } else { self.typing.coerce_to_boolean(value, words)? };
         Ok(tested(value, test, is_negated))
     }
 
@@ -188,7 +188,7 @@ impl Binder<'_> {
             }
             (left_kind, right_kind) => {
                 let (left, right) = (BoundExpr { kind: left_kind, ..left }, BoundExpr { kind: right_kind, ..right });
-                let found = self.comparison("=", "IS DISTINCT FROM", left, right, at)?;
+                let found = self.typing.comparison("=", "IS DISTINCT FROM", left, right, at)?;
                 self.lookup.made_of(oids::BOOL, -1, [&found.left, &found.right])?;
                 let (left, right) = (Box::new(found.left), Box::new(found.right));
                 let kind = ExprKind::Distinct { operator: found.operator, left, right };
@@ -242,7 +242,7 @@ impl Binder<'_> {
     ) -> SqlResult<BoundExpr> {
         match (&left.kind, &right.kind) {
             (ExprKind::Row(_), ExprKind::Row(_)) => self.rows(name, left, right, at),
-            _ => self.operation(name, left, right, at),
+            _ => self.typing.operation(name, left, right, at),
         }
     }
 
@@ -260,16 +260,16 @@ impl Binder<'_> {
         if let Some((common, array)) = self.array_of_constants(&value, &items) {
             let (constant, single): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| !item.names_columns());
             items = single;
-            let constant = constant.into_iter().map(|item| self.coerce_to_common(item, common, "IN"));
+            let constant = constant.into_iter().map(|item| self.typing.coerce_to_common(item, common, "IN"));
             let constant = constant.collect::<SqlResult<Vec<_>>>()?;
             let ty = self.lookup.made_of(array, -1, &constant)?;
             let kind = ExprKind::Array { items: constant, is_of_arrays: false };
             let array = BoundExpr::new(kind, ty, Place::NOWHERE);
-            parts.push(self.of_items(name, !is_not, value.clone(), array, &at)?);
+            parts.push(self.typing.of_items(name, !is_not, value.clone(), array, &at)?);
         }
         for item in items {
             let part = self.compared(name, value.clone(), item, &at)?;
-            parts.push(self.coerce_to_boolean(part, "IN")?);
+            parts.push(self.typing.coerce_to_boolean(part, "IN")?);
         }
         if let [_] = parts.as_slice() {
             return Ok(parts.remove(0));
@@ -315,7 +315,7 @@ impl Binder<'_> {
         let value = self.bind(value)?;
         let mut pattern = self.bind(pattern)?;
         if any {
-            return self.of_items(name, true, value, pattern, &at);
+            return self.typing.of_items(name, true, value, pattern, &at);
         }
         let function = if word == "SIMILAR" { "similar_to_escape" } else { "like_escape" };
         let escape = escape.as_ref().map(|escape| self.value(escape)).transpose()?;
@@ -323,7 +323,7 @@ impl Binder<'_> {
             let arguments = std::iter::once(pattern).chain(escape).collect();
             pattern = self.called("pg_catalog", function, arguments, at())?;
         }
-        self.operation(name, value, pattern, &at)
+        self.typing.operation(name, value, pattern, &at)
     }
 
     pub(super) fn quantified(
@@ -342,7 +342,7 @@ impl Binder<'_> {
         }
         let value = self.bind(left)?;
         let array = self.bind(right)?;
-        self.of_items(&name, any, value, array, &at)
+        self.typing.of_items(&name, any, value, array, &at)
     }
 
     /// A function that the grammar calls, by its name alone.

@@ -97,7 +97,7 @@ impl Binder<'_> {
         }
         if let Some(filter) = &function.filter {
             let filter = self.used_as(Usage::Filter, |binder| binder.bind(filter))?;
-            rows.filter = Some(Box::new(self.coerce_to_boolean(filter, "FILTER")?));
+            rows.filter = Some(Box::new(self.typing.coerce_to_boolean(filter, "FILTER")?));
         }
         Ok(rows)
     }
@@ -129,7 +129,7 @@ impl Binder<'_> {
         let mut sorted = Vec::with_capacity(keys.len());
         for key in keys {
             let expr = self.bind(&key.expr)?;
-            let expr = if expr.is_unknown() { self.argument(expr, oids::TEXT)? } else { expr };
+            let expr = if expr.is_unknown() { self.typing.argument(expr, oids::TEXT)? } else { expr };
             self.lookup.check_sorted(expr.oid(), Place::start(key.expr.span()))?;
             let descending = key.options.asc == Some(false);
             sorted.push(SortKey { expr, descending, nulls_first: key.options.nulls_first.unwrap_or(descending) });
@@ -186,7 +186,7 @@ impl Binder<'_> {
             return Ok(());
         }
         for argument in arguments.iter_mut().filter(|argument| argument.is_unknown()) {
-            *argument = self.argument(argument.clone(), oids::TEXT)?;
+            *argument = self.typing.argument(argument.clone(), oids::TEXT)?;
         }
         for key in &rows.order {
             let key = key.expr.without_implicit_casts();

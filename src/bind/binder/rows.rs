@@ -36,7 +36,7 @@ impl Binder<'_> {
         if ours.len() == 1 || matches!(name, "=" | "<>") {
             let mut parts = Vec::with_capacity(ours.len());
             for (one, other) in ours.into_iter().zip(theirs) {
-                parts.push(self.operation(name, one, other, at)?);
+                parts.push(self.typing.operation(name, one, other, at)?);
             }
             return Ok(match parts.len() {
                 1 => parts.remove(0),
@@ -46,7 +46,7 @@ impl Binder<'_> {
         }
         let (mut operators, mut left, mut right) = (Vec::new(), Vec::new(), Vec::new());
         for (one, other) in ours.into_iter().zip(theirs) {
-            let found = self.operands(name, one, other, at)?;
+            let found = self.typing.operands(name, one, other, at)?;
             if found.operator.result != oids::BOOL {
                 let given = self.lookup.type_name(found.operator.result);
                 let message = format!("row comparison operator must yield type boolean, not type {given}");
@@ -72,7 +72,7 @@ impl Binder<'_> {
         let Some(queries) = self.queries.as_deref_mut() else {
             return Err(SqlError::not_supported("a query inside of this expression").at_place(place));
         };
-        queries.bind(query, self.scope, &mut self.parameters)
+        queries.bind(query, self.scope, &mut self.typing.parameters)
     }
 
     /// A query whose only row several columns are set from.

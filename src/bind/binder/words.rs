@@ -98,7 +98,7 @@ impl Binder<'_> {
                 let length = self.bind(length)?;
                 let (explicit, written) = (CastContext::Explicit, Written::Explicitly);
                 let (given, start) = (length.oid(), length.place);
-                let cast = self.coerce_to_target(length, oids::INT4, -1, explicit, written, Place::NOWHERE)?;
+                let cast = self.typing.coerce_to_target(length, oids::INT4, -1, explicit, written, Place::NOWHERE)?;
                 let cast = cast.ok_or_else(|| {
                     let message = format!("cannot cast type {} to integer", self.lookup.type_name(given));
                     SqlError::new(ErrorKind::CannotCoerce, message).at_place(start)

@@ -2,11 +2,11 @@
 
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::binder::Binder;
 use crate::catalogue::oids::{self, Oid};
 use crate::catalogue::{CastContext, Lookup};
 use crate::expr::{BoundExpr, Written};
 use crate::place::{AtPlace, Place};
+use crate::typing::Typing;
 
 impl Lookup<'_> {
     /// PostgreSQL's `select_common_type`. The context is the word for what the values are of.
@@ -75,7 +75,7 @@ pub(crate) fn common_modifier<'e>(exprs: impl IntoIterator<Item = &'e BoundExpr>
     found.unwrap_or(-1)
 }
 
-impl Binder<'_> {
+impl Typing<'_> {
     /// A value as one of the type that all have in common.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl Binder<'_> {
     ///
     /// # Errors
     /// 42804 for others.
-    pub fn coerce_to(&mut self, expr: BoundExpr, target: Oid, construct: &str) -> SqlResult<BoundExpr> {
+    pub(crate) fn coerce_to(&mut self, expr: BoundExpr, target: Oid, construct: &str) -> SqlResult<BoundExpr> {
         let (oid, place) = (expr.oid(), expr.place);
         let expr = if oid == target {
             Some(expr)

@@ -3,20 +3,20 @@
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::pathway::Pathway;
-use crate::binder::Binder;
 use crate::catalogue::oids::{self, Oid};
 use crate::catalogue::{CastContext, FunctionRef, functions};
 use crate::constant;
 use crate::expr::{BoundExpr, CastMethod, ExprKind, ExprType, Literal, Written};
 use crate::place::{AtPlace, Place};
+use crate::typing::Typing;
 
-impl Binder<'_> {
+impl Typing<'_> {
     /// PostgreSQL's `coerce_to_target_type`: a value as one of a type with its modifier; `None` where it does not become
     /// one.
     ///
     /// # Errors
     /// What a literal's text is refused for.
-    pub fn coerce_to_target(
+    pub(crate) fn coerce_to_target(
         &mut self,
         expr: BoundExpr,
         target: Oid,

@@ -150,8 +150,8 @@ impl Level<'_> {
         let mut conditions = Vec::new();
         for (one, other) in pairs {
             conditions.push(self.binding(Usage::JoinCondition, |binder| {
-                let equal = binder.operation("=", one, other, &|| Place::NOWHERE)?;
-                binder.coerce_to_boolean(equal, "JOIN/USING")
+                let equal = binder.typing.operation("=", one, other, &|| Place::NOWHERE)?;
+                binder.typing.coerce_to_boolean(equal, "JOIN/USING")
             })?);
         }
         for (entry, merged) in [(left, &ours), (right, &theirs)] {
@@ -182,8 +182,8 @@ impl Level<'_> {
         let (one, other) = self.binding(Usage::JoinCondition, |binder| {
             let common = binder.lookup.common_type([&left, &right], "JOIN/USING")?;
             let typmod = common_modifier([&left, &right], common);
-            let one = binder.coerce_to_common(left, common, "JOIN/USING")?;
-            let other = binder.coerce_to_common(right, common, "JOIN/USING")?;
+            let one = binder.typing.coerce_to_common(left, common, "JOIN/USING")?;
+            let other = binder.typing.coerce_to_common(right, common, "JOIN/USING")?;
             Ok((of_modifier(one, typmod), of_modifier(other, typmod)))
         })?;
         let is_column = |expr: &BoundExpr| matches!(expr.kind, ExprKind::Column { .. });

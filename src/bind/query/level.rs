@@ -11,13 +11,14 @@ use super::bound::{BoundQuery, RangeColumn, RangeEntry, RangeSource};
 use super::changes::{BoundChange, Overriding};
 use super::select::{Parts, bind_query};
 use super::with::Withs;
-use crate::binder::{Binder, BoundSubQuery, ChosenOperators, Reach, SubQueries, folded};
+use crate::binder::{Binder, BoundSubQuery, Reach, SubQueries, folded};
 use crate::catalogue::Lookup;
 use crate::namespace::{Namespace, Shown};
 use crate::parameters::Parameters;
 use crate::place::{AtPlace, Place, Source};
 use crate::scope::{Entry, Scope, ScopeColumn};
 
+use crate::typing::ChosenOperators;
 use crate::usage::Usage;
 
 /// What all queries of a statement are bound by.
@@ -114,10 +115,10 @@ impl<'q> Level<'q> {
         if let Some(source) = self.context.source {
             binder = binder.with_source(source);
         }
-        binder.chosen = self.context.chosen.take();
+        binder.typing.chosen = self.context.chosen.take();
         let done = work(&mut binder);
-        self.context.chosen.replace(std::mem::take(&mut binder.chosen));
-        self.parameters = std::mem::take(&mut binder.parameters);
+        self.context.chosen.replace(std::mem::take(&mut binder.typing.chosen));
+        self.parameters = std::mem::take(&mut binder.typing.parameters);
         self.namespace.usage.set(before);
         done
     }

@@ -281,7 +281,7 @@ impl Level<'_> {
                 Some(quantity) => self.limit(quantity, Usage::Limit)?,
                 None => self.binding(Usage::Limit, |binder| {
                     let one = binder.number("1", false, Place::NOWHERE);
-                    binder.coerce_to(one, oids::INT8, "LIMIT")
+                    binder.typing.coerce_to(one, oids::INT8, "LIMIT")
                 })?,
             });
         }
@@ -291,7 +291,7 @@ impl Level<'_> {
     fn limit(&mut self, expr: &Expr, usage: Usage) -> SqlResult<BoundExpr> {
         let bound = self.binding(usage, |binder| {
             let bound = binder.bind(expr)?;
-            binder.coerce_to(bound, oids::INT8, usage.clause())
+            binder.typing.coerce_to(bound, oids::INT8, usage.clause())
         })?;
         self.refuse_columns(&bound, usage.clause())?;
         Ok(bound)

@@ -156,7 +156,8 @@ impl Level<'_> {
         let place = if is_first { one.place } else { other.place };
         for (column, expr) in [(one, left), (other, right)].into_iter().filter(|(_, expr)| expr.ty.oid != common) {
             let is_unknown = expr.is_unknown();
-            let coerced = self.binding(Usage::SelectList, |binder| binder.coerce_to_common(expr, common, context))?;
+            let coerced =
+                self.binding(Usage::SelectList, |binder| binder.typing.coerce_to_common(expr, common, context))?;
             if is_unknown {
                 self.set_target(column, coerced);
             }

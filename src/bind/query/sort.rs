@@ -57,7 +57,7 @@ impl Level<'_> {
         }
         let expr = expr.clone();
         self.query.targets[target].expr =
-            self.binding(Usage::SelectList, |binder| binder.argument(expr, oids::TEXT))?;
+            self.binding(Usage::SelectList, |binder| binder.typing.argument(expr, oids::TEXT))?;
         Ok(())
     }
 

@@ -104,7 +104,7 @@ fn of_common_types(
             if kept.oid != common {
                 let gone = BoundExpr::new(ExprKind::Default, kept, Place::NOWHERE);
                 let value = std::mem::replace(&mut row[column], gone);
-                row[column] = binder.coerce_to_common(value, common, "VALUES")?;
+                row[column] = binder.typing.coerce_to_common(value, common, "VALUES")?;
             }
         }
         let ty = binder.lookup.made_of(common, typmod, rows.iter().map(|row| &row[column]))?;

@@ -176,7 +176,7 @@ impl Level<'_> {
                 (FrameUnit::Range, Some(sorted)) => offset_type(binder, sorted, &bound)?,
                 _ => oids::INT8,
             };
-            binder.coerce_to(bound, target, construct)
+            binder.typing.coerce_to(bound, target, construct)
         })?;
         self.refuse_columns(&bound, construct)?;
         Ok(bound)

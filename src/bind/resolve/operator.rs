@@ -3,12 +3,12 @@
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::candidates::{self, Unresolved};
-use crate::binder::Binder;
 use crate::catalogue::oids::{self, Oid};
 use crate::catalogue::{CastContext, Lookup, Operator, operators};
 use crate::coerce::polymorphic;
 use crate::expr::{BoundExpr, ExprKind, ExprType, Link, Written};
 use crate::place::{AtPlace, Place};
+use crate::typing::Typing;
 
 impl Lookup<'_> {
     /// PostgreSQL's `oper`: the operator of a name between operands of these types.
@@ -79,7 +79,7 @@ pub(crate) struct Operation {
     pub result: Oid,
 }
 
-impl Binder<'_> {
+impl Typing<'_> {
     /// PostgreSQL's `make_op` with two operands.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl Binder<'_> {
     /// The operator between two operands, and the operands as it takes them.
     ///
     /// # Errors
-    /// As [`Binder::operation`].
+    /// As [`Typing::operation`].
     pub(crate) fn operands(
         &mut self,
         name: &str,
@@ -146,7 +146,7 @@ impl Binder<'_> {
     /// The same of an operator that is to say whether something holds.
     ///
     /// # Errors
-    /// As [`Binder::operation`], and 42804 for one that gives something else.
+    /// As [`Typing::operation`], and 42804 for one that gives something else.
     pub(crate) fn comparison(
         &mut self,
         name: &str,
@@ -166,7 +166,7 @@ impl Binder<'_> {
     /// `make_op` with one operand, behind the operator.
     ///
     /// # Errors
-    /// As [`Binder::operation`].
+    /// As [`Typing::operation`].
     pub(crate) fn prefix_operation(&mut self, name: &str, operand: BoundExpr, place: Place) -> SqlResult<BoundExpr> {
         let given = operand.oid();
         let operator = self.lookup.prefix_operator(name, given);
@@ -182,7 +182,7 @@ impl Binder<'_> {
     /// PostgreSQL's `make_scalar_array_op`: an operator between a value and the items of an array.
     ///
     /// # Errors
-    /// 42809 for what is no array, or no condition; as [`Binder::operation`].
+    /// 42809 for what is no array, or no condition; as [`Typing::operation`].
     pub(crate) fn of_items(
         &mut self,
         name: &str,

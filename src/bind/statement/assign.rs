@@ -67,7 +67,7 @@ pub(super) fn assigned(
     }
     let (given, place) = (value.ty.oid, value.place);
     let (context, written) = (CastContext::Assignment, Written::Implicitly);
-    let cast = binder.coerce_to_target(value, column.oid, column.typmod, context, written, Place::NOWHERE)?;
+    let cast = binder.typing.coerce_to_target(value, column.oid, column.typmod, context, written, Place::NOWHERE)?;
     cast.ok_or_else(|| {
         let (wanted, given) = (binder.lookup.type_name(column.oid), binder.lookup.type_name(given));
         let message = format!("column \"{}\" is of type {wanted} but expression is of type {given}", column.name);
