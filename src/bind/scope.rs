@@ -218,7 +218,7 @@ impl Scope<'_> {
         BoundExpr::new(ExprKind::Column { level, entry, column }, ty, place)
     }
 
-    fn row(&self, level: usize, entry: usize, place: Place) -> BoundExpr {
+    pub(crate) fn row(&self, level: usize, entry: usize, place: Place) -> BoundExpr {
         let namespace = self.scope_at(level).and_then(|scope| scope.namespace);
         let is_value =
             |namespace: &Namespace| namespace.shown.iter().any(|shown| shown.entry == entry && shown.is_value);

@@ -15,7 +15,7 @@ use super::observe::{Client, Footprint, Observed, Outcome, Rule, SeenStatement};
 use super::place::{Place, StoredTable};
 use super::settings::Settings;
 use super::statistics::Cost;
-use super::syntax::RowStrength;
+use super::syntax::LockStrength;
 use super::tx::Claims;
 
 /// The numbers of these clients begin here, far above those of sessions.
@@ -140,7 +140,7 @@ impl Guests {
             }
             let stored = StoredTable::public(table.clone());
             let oid = self.engine.catalog().oid_of_stored(table);
-            claims.lock_as_guest(&stored, oid, keys, RowStrength::Update, patience).await?;
+            claims.lock_as_guest(&stored, oid, keys, LockStrength::Update, patience).await?;
             Ok(Some(GuestLocks(claims)))
         })
     }

@@ -23,6 +23,7 @@ mod shrink;
 mod types;
 mod wire;
 mod writes;
+mod wrong;
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -92,6 +93,31 @@ fn every_aggregate_of_every_type_has_the_answer_of_postgresql() {
     tell(&format!("{asked} statements of aggregates, {} differ", differences.len()));
     let shown = &differences[..differences.len().min(GROUPS_SHOWN)];
     assert!(differences.is_empty(), "{} of {asked} differ\n{}", differences.len(), shown.join("\n"));
+}
+
+#[test]
+fn wrong_statements_are_refused_as_postgresql_refuses_them() {
+    let postgres = (setting("DIFFERENTIAL_RECORDED", 0) != 1).then(Postgres::start);
+    let mut client = postgres.as_ref().map(|postgres| {
+        set_up(postgres.address, postgres::USER);
+        Client::connect(postgres.address, postgres::USER).expect("PostgreSQL takes connections")
+    });
+    if let (1, Some(client)) = (setting("DIFFERENTIAL_RECORD", 0), &mut client) {
+        std::fs::write(recorded::path_of_wrong(), wrong::record(client, SEED)).expect("the file can be written");
+        return;
+    }
+    let seed = if client.is_some() { setting("DIFFERENTIAL_SEED", SEED) } else { SEED };
+    let gateway = Gateway::start();
+    set_up(gateway.address, "u");
+    let mut here = Client::connect(gateway.address, "u").expect("the gateway takes connections");
+    let (refused, differences) = wrong::compared(client, &Recorded::of_wrong(), &mut here, seed);
+    let text = format!("seed {seed}: {refused} wrong statements, {} refused otherwise\n", differences.len());
+    if let Ok(path) = std::env::var("DIFFERENTIAL_REPORT") {
+        std::fs::write(&path, format!("{text}{}", differences.join("\n"))).expect("the report can be written");
+    }
+    tell(&text);
+    let shown = &differences[..differences.len().min(GROUPS_SHOWN)];
+    assert!(differences.is_empty(), "{text}{}", shown.join("\n"));
 }
 
 /// Recorded answers are those of the first statements of the default seed.

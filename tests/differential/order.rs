@@ -101,7 +101,7 @@ fn both_errors_must_be_agreed_on() {
     let parts = vec![Part::Node(part("a")), Part::Text(" ".into()), Part::Node(part("b"))];
     let script = [Query { tree: Node::clause("", parts), is_ordered: true }];
     let kind = Kind::Codes("A".to_owned(), "B".to_owned());
-    let error = |code: &str| Answer::Error { code: code.to_owned(), message: String::new() };
+    let error = |code: &str| Answer::Error { code: code.to_owned(), message: String::new(), position: None };
     // Here `b` fails before `a`, or otherwise than there.
     let answers = |of_b: &'static str| {
         move |scripts: Vec<Vec<Query>>| -> Vec<(Answer, Answer)> {

@@ -16,6 +16,8 @@ pub(super) const STATEMENTS: usize = 3_000;
 const TEXT: &str = include_str!("recorded.tsv");
 /// Those about aggregates, which are all asked each time.
 const OF_AGGREGATES: &str = include_str!("recorded_aggregates.tsv");
+/// Those to wrong statements that PostgreSQL refuses.
+const OF_WRONG: &str = include_str!("recorded_wrong.tsv");
 
 /// The answers, by the hash of their case's statements up to them.
 #[derive(Debug)]
@@ -28,6 +30,10 @@ impl Recorded {
 
     pub(super) fn of_aggregates() -> Self {
         Self(OF_AGGREGATES.lines().filter_map(read_line).collect())
+    }
+
+    pub(super) fn of_wrong() -> Self {
+        Self(OF_WRONG.lines().filter_map(read_line).collect())
     }
 
     pub(super) fn answer(&self, hash: u64) -> Option<&Answer> {
@@ -49,11 +55,18 @@ pub(super) fn path_of_aggregates() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/differential/recorded_aggregates.tsv")
 }
 
+pub(super) fn path_of_wrong() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/differential/recorded_wrong.tsv")
+}
+
 /// A line of the file.
 pub(super) fn line(hash: u64, answer: &Answer) -> String {
     let mut line = format!("{hash:016x}");
     match answer {
-        Answer::Error { code, .. } => write!(line, "\t{code}").expect("strings take everything"),
+        Answer::Error { code, position: None, .. } => write!(line, "\t{code}").expect("strings take everything"),
+        Answer::Error { code, position: Some(position), .. } => {
+            write!(line, "\t{code}\t{position}").expect("strings take everything");
+        }
         Answer::Lost(_) => line.push_str("\tlost"),
         Answer::Done { columns, rows, tag } => {
             let described: Vec<String> =
@@ -80,7 +93,10 @@ fn read_line(line: &str) -> Option<(u64, Answer)> {
             Answer::Done { columns, rows: fields.map(read_row).collect(), tag }
         }
         "lost" => Answer::Lost("when it was recorded".to_owned()),
-        code => Answer::Error { code: code.to_owned(), message: String::new() },
+        code => {
+            let position = fields.next().and_then(|text| text.parse().ok());
+            Answer::Error { code: code.to_owned(), message: String::new(), position }
+        }
     };
     Some((hash, answer))
 }

@@ -84,7 +84,7 @@ fn wording(answer: &Answer) -> Option<String> {
 
 fn brief(answer: &Answer) -> String {
     match answer {
-        Answer::Error { code, message } => format!("{code} {message}"),
+        Answer::Error { code, message, .. } => format!("{code} {message}"),
         Answer::Lost(why) => why.clone(),
         Answer::Done { columns, rows, tag } => {
             let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();

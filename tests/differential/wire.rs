@@ -36,6 +36,8 @@ pub(super) enum Answer {
     Error {
         code: String,
         message: String,
+        /// The character of the statement that it points to.
+        position: Option<u32>,
     },
     /// The connection broke, or nothing came.
     Lost(String),
@@ -153,13 +155,14 @@ fn lost(error: &std::io::Error) -> String {
 }
 
 fn error(mut fields: ErrorFields<'_>) -> std::io::Result<Answer> {
-    let (mut code, mut message) = (String::new(), String::new());
+    let (mut code, mut message, mut position) = (String::new(), String::new(), None);
     while let Some(field) = fields.next()? {
         match field.type_() {
             b'C' => code = String::from_utf8_lossy(field.value_bytes()).into_owned(),
             b'M' => message = String::from_utf8_lossy(field.value_bytes()).into_owned(),
+            b'P' => position = std::str::from_utf8(field.value_bytes()).ok().and_then(|text| text.parse().ok()),
             _ => {}
         }
     }
-    Ok(Answer::Error { code, message })
+    Ok(Answer::Error { code, message, position })
 }

@@ -8,7 +8,7 @@ use super::{Binder, name_of};
 use crate::catalogue::CastContext;
 use crate::catalogue::oids::{self, Oid};
 use crate::coerce::polymorphic::no_array;
-use crate::expr::{BoundExpr, ExprKind, ExprType, Index, Written};
+use crate::expr::{BoundExpr, ExprKind, Index, Written};
 use crate::name::Name;
 use crate::place::{AtPlace, Place, Source};
 
@@ -89,7 +89,27 @@ impl Binder<'_> {
         let items = self.bind_all(items)?;
         let first = items.first().map_or(Place::NOWHERE, |first| first.place);
         let place = self.before(first, &["("]);
-        Ok(BoundExpr::new(ExprKind::Row(items), ExprType::plain(oids::RECORD), place))
+        Ok(self.row_of(items, place))
+    }
+
+    /// A row of these values, whose columns are called `f1` and so on.
+    pub(super) fn row_of(&mut self, items: Vec<BoundExpr>, place: Place) -> BoundExpr {
+        let columns = (1..).zip(&items).map(|(number, item)| (format!("f{number}"), item.oid(), item.ty.typmod));
+        let ty = self.typing.record(columns.collect());
+        BoundExpr::new(ExprKind::Row(items), ty, place)
+    }
+
+    /// A row of what is read from: its columns are those that can be named.
+    pub(super) fn with_its_columns(&mut self, row: BoundExpr) -> BoundExpr {
+        let ExprKind::WholeRow { level, entry } = row.kind else { return row };
+        if row.oid() != oids::RECORD {
+            return row;
+        }
+        let known = self.scope.level(level).and_then(|entries| entries.get(entry));
+        let columns = known.into_iter().flat_map(|known| &known.columns);
+        let columns = columns.map(|column| (column.name.clone(), column.ty.oid, column.ty.typmod)).collect();
+        let ty = self.typing.record(columns);
+        BoundExpr { ty, ..row }
     }
 
     /// Subscripts and fields behind an expression.
@@ -130,8 +150,7 @@ impl Binder<'_> {
         }
         let name = asked.text.as_str();
         let base = self.lookup.base(row.oid());
-        let of_row = self.lookup.get(base).filter(|t| t.relation != 0);
-        let columns = of_row.map(|t| self.lookup.0.columns_of(t.relation)).unwrap_or_default();
+        let columns = self.typing.fields(row.ty);
         let found = columns.iter().position(|(column, _, _)| column == name);
         let Some(column) = found else {
             let type_name = self.lookup.type_name(row.oid());

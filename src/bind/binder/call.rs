@@ -1,18 +1,22 @@
 //! Functions, aggregates and window functions.
 
+use std::borrow::Cow;
+
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
     ObjectName,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::{Binder, folded};
+use super::{Binder, folded, name_of};
 use crate::catalogue::oids::{self, Oid};
-use crate::catalogue::{CastContext, FunctionKind};
+use crate::catalogue::{CastContext, FunctionKind, Lookup};
 use crate::coerce::polymorphic;
-use crate::expr::{BoundExpr, CallForm, ExprKind, ExprType, Literal, OverRows, ValueWord, Written};
+use crate::expr::{BoundExpr, CallForm, ExprKind, Literal, OverRows, ValueWord, Written};
+use crate::name::Name;
 use crate::place::{AtPlace, Place};
 use crate::resolve::{Asked, Chosen, Fit, Unresolved, signature};
+use crate::typing::Field;
 
 /// The arguments of a call, bound.
 struct Arguments {
@@ -32,7 +36,7 @@ impl Binder<'_> {
         if let Some(special) = self.special(function, list, place)? {
             return Ok(special);
         }
-        let Arguments { mut bound, names } = self.arguments(list)?;
+        let Arguments { mut bound, names } = self.arguments(list, place)?;
         let mut rows = self.over_rows(function, list)?;
         rows.window = self.window_of(function)?;
         if rows.within_group {
@@ -59,7 +63,8 @@ impl Binder<'_> {
         self.call_over(&asked, bound, rows, place)
     }
 
-    fn arguments(&mut self, list: &FunctionArgumentList) -> SqlResult<Arguments> {
+    /// Those of a call that begins there.
+    fn arguments(&mut self, list: &FunctionArgumentList, start: Place) -> SqlResult<Arguments> {
         let mut arguments = Arguments { bound: Vec::with_capacity(list.args.len()), names: Vec::new() };
         for argument in &list.args {
             let (name, value) = match argument {
@@ -70,8 +75,15 @@ impl Binder<'_> {
                     return Err(SqlError::not_supported(format!("the argument {name}")));
                 }
             };
-            let FunctionArgExpr::Expr(value) = value else { continue };
-            let value = self.bind(value)?;
+            let value = match value {
+                FunctionArgExpr::Expr(value) => self.bind(value)?,
+                FunctionArgExpr::QualifiedWildcard(table) => self.row_of_table(table)?,
+                FunctionArgExpr::Wildcard if list.args.len() > 1 => {
+                    let place = self.source.and_then(|source| source.next(start, "*")).unwrap_or(Place::NOWHERE);
+                    return Err(SqlError::new(ErrorKind::Syntax, "syntax error at or near \"*\"").at_place(place));
+                }
+                FunctionArgExpr::Wildcard | FunctionArgExpr::WildcardWithOptions(_) => continue,
+            };
             match name {
                 Some(ident) => {
                     let name = folded(ident);
@@ -92,6 +104,24 @@ impl Binder<'_> {
         Ok(arguments)
     }
 
+    /// `t.*`, where a value is asked for.
+    fn row_of_table(&mut self, table: &ObjectName) -> SqlResult<BoundExpr> {
+        let parts: Vec<Name> = table.0.iter().filter_map(|part| part.as_ident()).map(name_of).collect();
+        let (schema, name) = match parts.as_slice() {
+            [name] => (None, name),
+            [.., schema, name] => (Some(schema), name),
+            [] => return Err(SqlError::new(ErrorKind::Internal, "a table without a name")),
+        };
+        let place = start_of(table);
+        match self.scope.entry(schema, name, place)? {
+            Some((level, entry)) => {
+                let row = self.scope.row(level, entry, place);
+                Ok(self.with_its_columns(row))
+            }
+            None => Err(self.scope.no_table(schema, name, place)),
+        }
+    }
+
     /// What the grammar makes of the name itself.
     fn special(
         &mut self,
@@ -108,12 +138,12 @@ impl Binder<'_> {
         if !matches!(name.as_str(), "coalesce" | "greatest" | "least" | "nullif" | "row" | "normalize" | "grouping") {
             return Ok(None);
         }
-        let Arguments { mut bound, .. } = self.arguments_of_words(&name, list)?;
+        let Arguments { mut bound, .. } = self.arguments_of_words(&name, list, place)?;
         Ok(Some(match name.as_str() {
             "coalesce" => self.coalesce(bound, place)?,
             "greatest" => self.of_one_type(bound, "GREATEST", place, ExprKind::Greatest)?,
             "least" => self.of_one_type(bound, "LEAST", place, ExprKind::Least)?,
-            "row" => BoundExpr::new(ExprKind::Row(bound), ExprType::plain(oids::RECORD), place),
+            "row" => self.row_of(bound, place),
             "grouping" => self.grouping(bound, place)?,
             "nullif" if bound.len() == 2 => {
                 let right = bound.remove(1);
@@ -125,15 +155,15 @@ impl Binder<'_> {
     }
 
     /// The form in `normalize(a, nfc)` is a word.
-    fn arguments_of_words(&mut self, name: &str, list: &FunctionArgumentList) -> SqlResult<Arguments> {
+    fn arguments_of_words(&mut self, name: &str, list: &FunctionArgumentList, start: Place) -> SqlResult<Arguments> {
         let [first, FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(form)))] = list.args.as_slice() else {
-            return self.arguments(list);
+            return self.arguments(list, start);
         };
         if name != "normalize" {
-            return self.arguments(list);
+            return self.arguments(list, start);
         }
         let alone = FunctionArgumentList { args: vec![first.clone()], ..list.clone() };
-        let mut arguments = self.arguments(&alone)?;
+        let mut arguments = self.arguments(&alone, start)?;
         let form_name = form.value.to_ascii_uppercase();
         arguments.bound.push(self.unknown(Literal::Text(form_name.into()), Place::start(form.span)));
         Ok(arguments)
@@ -235,6 +265,11 @@ impl Binder<'_> {
         }
         let ty = self.lookup.made_of(result, -1, &arguments)?;
         let function = fit.function;
+        let mut rows = rows;
+        if rows.within_group {
+            let direct = arguments.len() - rows.order.len();
+            rows.order.iter_mut().zip(&arguments[direct..]).for_each(|(key, argument)| key.expr = argument.clone());
+        }
         let kind = if rows.window.is_some() {
             self.check_window_call(&arguments, &rows, place)?;
             ExprKind::WindowCall { function, arguments, rows }
@@ -262,9 +297,12 @@ impl Binder<'_> {
             return Err(refused.at_place(place));
         }
         let ty = self.lookup.made_of(result, -1, &arguments)?;
+        let ty = if result == oids::RECORD { self.typing.record(fields_of(self.lookup, &fit, asked)?) } else { ty };
         let first_named = arguments.len().saturating_sub(asked.names.len());
         let names = (first_named..).zip(asked.names.iter().cloned()).collect();
-        let place = arguments.iter().fold(place, |place, argument| place.leftmost(argument.place));
+        // PostgreSQL looks at the first argument alone.
+        let first = arguments.iter().map(|argument| argument.place).find(|place| place.is_known());
+        let place = first.map_or(place, |first| place.leftmost(first));
         let kind = ExprKind::Call { function: fit.function, arguments, names, variadic, form };
         Ok(BoundExpr::new(kind, ty, place))
     }
@@ -333,6 +371,18 @@ impl Binder<'_> {
         };
         self.typing.coerce(argument, target, -1, CastContext::Explicit, Written::Explicitly, place)
     }
+}
+
+/// The columns of the rows that a function gives to such a call.
+fn fields_of(lookup: Lookup<'_>, fit: &Fit, asked: &Asked<'_>) -> SqlResult<Vec<Field>> {
+    let field = |(name, oid): &(Cow<'static, str>, Oid)| {
+        let oid = match polymorphic::is_polymorphic(*oid) {
+            true => polymorphic::resolve(lookup, asked.given, &mut fit.asked.clone(), *oid)?,
+            false => *oid,
+        };
+        Ok((name.to_string(), oid, -1))
+    };
+    fit.function.columns.iter().map(field).collect()
 }
 
 /// What only aggregates are called with.

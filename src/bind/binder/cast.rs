@@ -37,7 +37,8 @@ impl Binder<'_> {
                 self.before(self.inside_of_cast(expr, Place::NOWHERE), &["CAST"]).leftmost(bound)
             }
             Expr::Cast { expr, .. } => self.inside_of_cast(expr, bound),
-            _ => bound,
+            Expr::BinaryOp { left, .. } => self.inside_of_cast(left, Place::NOWHERE).leftmost(bound),
+            other => Place::start(other.span()).leftmost(bound),
         }
     }
 

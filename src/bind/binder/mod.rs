@@ -28,6 +28,7 @@ mod words;
 use sqlparser::ast::{Expr, Ident, Query, WindowType};
 use sqlparser::tokenizer::Location;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::interrupt;
 use tablegate_types::stack::deeper;
 use tablegate_types::style::Reading;
 
@@ -123,6 +124,7 @@ impl<'b> Binder<'b> {
             let hint = "Part the expression into several.";
             return Err(SqlError::new(ErrorKind::TooComplex, "stack depth limit exceeded").with_hint(hint));
         }
+        interrupt::check()?;
         self.depth += 1;
         let bound = deeper(|| match precedence::is_wrong(expr) {
             false => self.bind_form(expr),
@@ -238,7 +240,8 @@ impl<'b> Binder<'b> {
             return Err(refused.at_place(place));
         }
         let names: Vec<Name> = parts.iter().map(name_of).collect();
-        self.scope.resolve(&names, place)
+        let found = self.scope.resolve(&names, place)?;
+        Ok(self.with_its_columns(found))
     }
 
     /// Where a word or symbol stands that belongs to the operand which begins at a place.

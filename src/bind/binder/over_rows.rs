@@ -92,7 +92,7 @@ impl Binder<'_> {
             ..OverRows::default()
         };
         if !function.within_group.is_empty() {
-            rows.order = self.sort_keys(&function.within_group)?;
+            rows.order = self.untyped_sort_keys(&function.within_group)?;
             rows.within_group = true;
         }
         if let Some(filter) = &function.filter {
@@ -126,11 +126,21 @@ impl Binder<'_> {
     }
 
     pub(super) fn sort_keys(&mut self, keys: &[OrderByExpr]) -> SqlResult<Vec<SortKey>> {
+        let mut sorted = self.untyped_sort_keys(keys)?;
+        for key in sorted.iter_mut().filter(|key| key.expr.is_unknown()) {
+            key.expr = self.typing.argument(key.expr.clone(), oids::TEXT)?;
+        }
+        Ok(sorted)
+    }
+
+    /// Those whose literals get their types from the function that they are arguments of.
+    fn untyped_sort_keys(&mut self, keys: &[OrderByExpr]) -> SqlResult<Vec<SortKey>> {
         let mut sorted = Vec::with_capacity(keys.len());
         for key in keys {
             let expr = self.bind(&key.expr)?;
-            let expr = if expr.is_unknown() { self.typing.argument(expr, oids::TEXT)? } else { expr };
-            self.lookup.check_sorted(expr.oid(), Place::start(key.expr.span()))?;
+            if !expr.is_unknown() {
+                self.lookup.check_sorted(expr.oid(), Place::start(key.expr.span()))?;
+            }
             let descending = key.options.asc == Some(false);
             sorted.push(SortKey { expr, descending, nulls_first: key.options.nulls_first.unwrap_or(descending) });
         }

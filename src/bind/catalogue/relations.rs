@@ -14,6 +14,8 @@ pub struct Relation {
     /// The type of its rows; 0 for none.
     pub row_type: Oid,
     pub columns: Vec<RelationColumn>,
+    /// Its rows may have columns that are not listed: a statement that sets one makes it.
+    pub is_open: bool,
     pub keys: Vec<Key>,
 }
 
@@ -32,6 +34,8 @@ pub struct RelationColumn {
     pub typmod: i32,
     pub has_default: bool,
     pub given: Given,
+    /// It was found in rows: it has the type of most of them, and takes values of others.
+    pub takes_any: bool,
     /// One that every table has and `*` does not show.
     pub is_hidden: bool,
 }

@@ -209,22 +209,42 @@ pub enum FrameBound {
 pub struct RowMark {
     pub entry: usize,
     pub strength: LockStrength,
-    pub wait: LockWait,
+    pub busy: Busy,
 }
 
+/// How strongly a row is locked, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockStrength {
+    /// FOR KEY SHARE: the row stays.
     KeyShare,
+    /// FOR SHARE: the row stays as it is.
     Share,
+    /// FOR NO KEY UPDATE, and UPDATE of columns outside the key.
     NoKeyUpdate,
+    /// FOR UPDATE, INSERT, DELETE, and UPDATE of the key.
     Update,
 }
 
+/// What to do about a row that others have locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LockWait {
+pub enum Busy {
     Wait,
+    /// SKIP LOCKED
     Skip,
+    /// NOWAIT
     Refuse,
+}
+
+impl LockStrength {
+    /// The clause's words.
+    pub fn words(self) -> &'static str {
+        match self {
+            LockStrength::KeyShare => "FOR KEY SHARE",
+            LockStrength::Share => "FOR SHARE",
+            LockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
+            LockStrength::Update => "FOR UPDATE",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -129,6 +129,8 @@ pub enum MergeAction {
     },
     Update(Vec<Assigned>),
     Delete,
+    /// DO NOTHING.
+    Nothing,
 }
 
 impl BoundChange {

@@ -18,7 +18,7 @@ use crate::parameters::Parameters;
 use crate::place::{AtPlace, Place, Source};
 use crate::scope::{Entry, Scope, ScopeColumn};
 
-use crate::typing::ChosenOperators;
+use crate::typing::Noted;
 use crate::usage::Usage;
 
 /// What all queries of a statement are bound by.
@@ -29,8 +29,8 @@ pub(crate) struct Context<'c> {
     pub reading: Reading,
     /// What INSERT says about identity columns.
     pub overriding: Overriding,
-    /// Operators that were chosen in queries that are bound already.
-    pub chosen: &'c RefCell<ChosenOperators>,
+    /// What was found in queries that are bound already.
+    pub noted: &'c RefCell<Noted>,
     /// Binds parts of WITH that change rows.
     pub bind_change: BindChange,
 }
@@ -115,9 +115,9 @@ impl<'q> Level<'q> {
         if let Some(source) = self.context.source {
             binder = binder.with_source(source);
         }
-        binder.typing.chosen = self.context.chosen.take();
+        binder.typing.noted = self.context.noted.take();
         let done = work(&mut binder);
-        self.context.chosen.replace(std::mem::take(&mut binder.typing.chosen));
+        self.context.noted.replace(std::mem::take(&mut binder.typing.noted));
         self.parameters = std::mem::take(&mut binder.typing.parameters);
         self.namespace.usage.set(before);
         done

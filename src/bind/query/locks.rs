@@ -1,21 +1,60 @@
 //! FOR UPDATE and the like: which entries' rows are locked.
+//!
+//! PostgreSQL's clauses have four strengths and lists of tables, the parser's two and one table. Whoever prepares tokens for
+//! it writes what it does not read as FOR UPDATE OF one dotted name, whose first part is [`LOCK_MARK`] with the strength's
+//! words, and whose others are the tables.
 
-use sqlparser::ast::{LockClause, LockType, NonBlock};
+use sqlparser::ast::{Ident, LockClause, LockType, NonBlock};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::stack::deeper;
 
-use super::bound::{BoundQuery, Distinct, LockStrength, LockWait, RangeSource, RowMark};
-use super::from::name_parts;
+use super::bound::{BoundQuery, Busy, Distinct, LockStrength, RangeSource, RowMark};
 use super::level::Level;
+use crate::binder::name_of;
 use crate::expr::{BoundExpr, ExprKind};
-use crate::place::AtPlace;
+use crate::place::{AtPlace, Place};
 
-/// The clause as it is spelled.
-pub(super) fn spelled(lock: &LockClause) -> &'static str {
-    match lock.lock_type {
-        LockType::Share => "FOR SHARE",
-        LockType::Update => "FOR UPDATE",
+/// Begins the first part of such a name; no identifier that a client writes does.
+pub const LOCK_MARK: char = '\u{2}';
+
+/// What a clause asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockingClause {
+    pub strength: LockStrength,
+    /// The tables it names; all of FROM when it names none.
+    pub tables: Vec<Ident>,
+    pub busy: Busy,
+}
+
+impl LockingClause {
+    /// # Errors
+    /// 42601 for a table name with a schema.
+    pub fn of(clause: &LockClause) -> SqlResult<Self> {
+        let busy = match clause.nonblock {
+            None => Busy::Wait,
+            Some(NonBlock::SkipLocked) => Busy::Skip,
+            Some(NonBlock::Nowait) => Busy::Refuse,
+        };
+        let written = match clause.lock_type {
+            LockType::Update => LockStrength::Update,
+            LockType::Share => LockStrength::Share,
+        };
+        let parts: Vec<&Ident> = clause.of.iter().flat_map(|name| &name.0).filter_map(|part| part.as_ident()).collect();
+        let (strength, tables) = match parts.as_slice() {
+            [first, tables @ ..] if first.value.starts_with(LOCK_MARK) => (marked(&first.value), tables),
+            [] | [_] => (written, parts.as_slice()),
+            [first, ..] => {
+                let message = format!("{} must specify unqualified relation names", written.words());
+                return Err(SqlError::new(ErrorKind::Syntax, message).at_place(Place::start(first.span)));
+            }
+        };
+        Ok(Self { strength, tables: tables.iter().map(|table| (*table).clone()).collect(), busy })
     }
+}
+
+fn marked(words: &str) -> LockStrength {
+    let all = [LockStrength::KeyShare, LockStrength::Share, LockStrength::NoKeyUpdate];
+    all.into_iter().find(|strength| words.ends_with(strength.words())).unwrap_or(LockStrength::Update)
 }
 
 impl Level<'_> {
@@ -26,34 +65,22 @@ impl Level<'_> {
     pub(super) fn locks(&mut self, locks: &[LockClause]) -> SqlResult<()> {
         self.query.has_aggregates = self.namespace.has_aggregates.get();
         for lock in locks {
-            let clause = spelled(lock);
+            let LockingClause { strength, tables, busy } = LockingClause::of(lock)?;
+            let clause = strength.words();
             refuse(&self.query, clause)?;
-            let strength = match lock.lock_type {
-                LockType::Share => LockStrength::Share,
-                LockType::Update => LockStrength::Update,
-            };
-            let wait = match lock.nonblock {
-                None => LockWait::Wait,
-                Some(NonBlock::SkipLocked) => LockWait::Skip,
-                Some(NonBlock::Nowait) => LockWait::Refuse,
-            };
-            match &lock.of {
-                None => lock_all(&mut self.query, (strength, wait), clause)?,
-                Some(name) => {
-                    let entry = self.locked_entry(name, clause)?;
-                    lock_entry(&mut self.query, entry, (strength, wait), clause)?;
-                }
+            if tables.is_empty() {
+                lock_all(&mut self.query, (strength, busy), clause)?;
+            }
+            for table in &tables {
+                let entry = self.locked_entry(table, clause)?;
+                lock_entry(&mut self.query, entry, (strength, busy), clause)?;
             }
         }
         Ok(())
     }
 
-    fn locked_entry(&self, name: &sqlparser::ast::ObjectName, clause: &str) -> SqlResult<usize> {
-        let (schema, table, place) = name_parts(name)?;
-        if schema.is_some() {
-            let message = format!("{clause} must specify unqualified relation names");
-            return Err(SqlError::new(ErrorKind::Syntax, message).at_place(place));
-        }
+    fn locked_entry(&self, table: &Ident, clause: &str) -> SqlResult<usize> {
+        let (table, place) = (name_of(table), Place::start(table.span));
         let exact = self.query.range.iter().position(|entry| entry.name == table.text);
         let found = exact.or_else(|| self.query.range.iter().position(|entry| table.is(&entry.name)));
         let Some(entry) = found else {
@@ -73,7 +100,7 @@ impl Level<'_> {
     }
 }
 
-fn lock_all(query: &mut BoundQuery, how: (LockStrength, LockWait), clause: &str) -> SqlResult<()> {
+fn lock_all(query: &mut BoundQuery, how: (LockStrength, Busy), clause: &str) -> SqlResult<()> {
     (0..query.range.len()).try_for_each(|entry| lock_entry(query, entry, how, clause))
 }
 
@@ -81,20 +108,20 @@ fn lock_all(query: &mut BoundQuery, how: (LockStrength, LockWait), clause: &str)
 fn lock_entry(
     query: &mut BoundQuery,
     entry: usize,
-    (strength, wait): (LockStrength, LockWait),
+    (strength, busy): (LockStrength, Busy),
     clause: &str,
 ) -> SqlResult<()> {
     match &mut query.range[entry].source {
         RangeSource::Table { .. } => {}
         RangeSource::SubQuery(inner) => {
             refuse(inner, clause)?;
-            deeper(|| lock_all(inner, (strength, wait), clause))?;
+            deeper(|| lock_all(inner, (strength, busy), clause))?;
         }
         _ => return Ok(()),
     }
     match query.row_marks.iter_mut().find(|mark| mark.entry == entry) {
-        Some(mark) => (mark.strength, mark.wait) = (mark.strength.max(strength), mark.wait.max(wait)),
-        None => query.row_marks.push(RowMark { entry, strength, wait }),
+        Some(mark) => (mark.strength, mark.busy) = (mark.strength.max(strength), mark.busy.max(busy)),
+        None => query.row_marks.push(RowMark { entry, strength, busy }),
     }
     Ok(())
 }

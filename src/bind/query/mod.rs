@@ -37,9 +37,11 @@ mod walk;
 mod windows;
 mod with;
 
+pub use self::bound::{Busy, LockStrength};
 pub(crate) use self::from::{Alias, columns_of, name_parts};
 pub(crate) use self::group::row_items;
 pub(crate) use self::level::{Context, Level};
+pub use self::locks::{LOCK_MARK, LockingClause};
 pub(crate) use self::select::{Parts, Purpose, bind_parts};
 pub(crate) use self::values::{bind_rows, bind_value};
 pub(crate) use self::with::{Withs, bind_with};

@@ -170,11 +170,9 @@ impl Level<'_> {
                 columns.push(column(&name, oid, typmod));
             }
             return Ok(Columns { columns, is_value: false, is_defined: true });
-        } else if oid == oids::RECORD {
-            outs.iter().map(|(name, oid)| column(name, *oid, -1)).collect()
-        } else if lookup.is_composite(oid) {
-            let relation = lookup.get(lookup.base(oid)).map_or(0, |of| of.relation);
-            lookup.0.columns_of(relation).iter().map(|(name, oid, typmod)| column(name, *oid, *typmod)).collect()
+        } else if lookup.is_row(oid) {
+            let fields = self.binding(Usage::FromFunction, |binder| Ok(binder.typing.fields(call.ty)))?;
+            fields.iter().map(|(name, oid, typmod)| column(name, *oid, *typmod)).collect()
         } else {
             let own = match outs {
                 [(own, _)] if !own.is_empty() => own,

@@ -247,7 +247,10 @@ impl Level<'_> {
             self.type_all_targets()?;
         }
         if !parts.locks.is_empty() && matches!(parts.body, SetExpr::Values(_)) {
-            let message = format!("{} cannot be applied to VALUES", super::locks::spelled(&parts.locks[0]));
+            let message = format!(
+                "{} cannot be applied to VALUES",
+                super::locks::LockingClause::of(&parts.locks[0])?.strength.words()
+            );
             return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
         }
         self.locks(parts.locks)

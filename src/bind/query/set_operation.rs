@@ -6,6 +6,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::bound::{BoundQuery, RangeColumn, RangeEntry, RangeSource, SetOperator, SetTree, Target};
 use super::level::Level;
+use super::locks::LockingClause;
 use super::select::{Parts, Purpose, bind_parts};
 use super::sort::Names;
 use crate::coerce::common_modifier;
@@ -229,7 +230,8 @@ impl Level<'_> {
 /// Rows of a set operation are no rows of tables.
 fn refuse_locks(locks: &[LockClause]) -> SqlResult<()> {
     let Some(lock) = locks.first() else { return Ok(()) };
-    let message = format!("{} is not allowed with UNION/INTERSECT/EXCEPT", super::locks::spelled(lock));
+    let clause = LockingClause::of(lock)?.strength.words();
+    let message = format!("{clause} is not allowed with UNION/INTERSECT/EXCEPT");
     Err(SqlError::new(ErrorKind::FeatureNotSupported, message))
 }
 

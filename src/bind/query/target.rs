@@ -159,15 +159,7 @@ impl Level<'_> {
         }
         let lookup = self.lookup();
         let place = bound.place;
-        let fields: Vec<(String, u32, i32)> = match &bound.kind {
-            ExprKind::Call { function, .. } if bound.ty.oid == crate::catalogue::oids::RECORD => {
-                function.columns.iter().map(|(name, oid)| (name.to_string(), *oid, -1)).collect()
-            }
-            _ => match lookup.get(lookup.base(bound.ty.oid)).filter(|of| of.relation != 0) {
-                Some(of) => lookup.0.columns_of(of.relation),
-                None => Vec::new(),
-            },
-        };
+        let fields = self.binding(usage, |binder| Ok(binder.typing.fields(bound.ty)))?;
         if fields.is_empty() {
             let type_name = lookup.type_name(bound.ty.oid);
             let (kind, message) = if bound.ty.oid == crate::catalogue::oids::RECORD {

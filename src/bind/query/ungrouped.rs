@@ -23,6 +23,8 @@ struct Check<'c> {
     /// Tables whose primary key is grouped by.
     determined: HashMap<usize, bool>,
     in_direct_arguments: bool,
+    /// What GROUPING names is looked at before any columns.
+    of_grouping_only: bool,
 }
 
 impl Level<'_> {
@@ -42,17 +44,31 @@ impl Level<'_> {
         let common = query.grouping.common_keys();
         let common = common.iter().filter_map(|target| column(key(target)));
         let common = common.filter_map(|(entry, column)| Some((entry, column?))).collect();
-        let determined = HashMap::new();
-        let hashes = &self.hashes;
-        let mut check = Check { query, hashes, columns, others, common, determined, in_direct_arguments: false };
-        for target in &query.targets {
-            check.expr(&target.expr, 0, &query.sub_queries)?;
-        }
-        query.having.iter().try_for_each(|having| check.expr(having, 0, &query.sub_queries))
+        let mut check = Check {
+            query,
+            hashes: &self.hashes,
+            columns,
+            others,
+            common,
+            determined: HashMap::new(),
+            in_direct_arguments: false,
+            of_grouping_only: false,
+        };
+        check.clause(query.targets.iter().map(|target| &target.expr))?;
+        check.clause(query.having.iter())
     }
 }
 
 impl Check<'_> {
+    fn clause<'e>(&mut self, exprs: impl Iterator<Item = &'e BoundExpr> + Clone) -> SqlResult<()> {
+        let queries = &self.query.sub_queries;
+        for of_grouping_only in [true, false] {
+            self.of_grouping_only = of_grouping_only;
+            exprs.clone().try_for_each(|expr| self.expr(expr, 0, queries))?;
+        }
+        Ok(())
+    }
+
     fn expr(&mut self, expr: &BoundExpr, depth: usize, queries: &[BoundQuery]) -> SqlResult<()> {
         match &expr.kind {
             ExprKind::Constant(_) | ExprKind::Parameter(_) => return Ok(()),
@@ -148,7 +164,7 @@ impl Check<'_> {
     }
 
     fn column(&mut self, expr: &BoundExpr, entry: usize, column: Option<usize>, depth: usize) -> SqlResult<()> {
-        if self.columns.contains(&(entry, column)) || self.is_determined(entry) {
+        if self.of_grouping_only || self.columns.contains(&(entry, column)) || self.is_determined(entry) {
             return Ok(());
         }
         // A merged column is grouped by if both that it is made of are.

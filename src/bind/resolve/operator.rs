@@ -113,7 +113,7 @@ impl Typing<'_> {
         right: Oid,
         at: &dyn Fn() -> Place,
     ) -> SqlResult<&'static Operator> {
-        let known = self.chosen.entry((left, right)).or_default();
+        let known = self.noted.operators.entry((left, right)).or_default();
         if let Some(found) = known.iter().find(|operator| operator.name == name) {
             return Ok(found);
         }

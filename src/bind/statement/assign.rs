@@ -4,7 +4,7 @@ use sqlparser::ast::{Assignment, AssignmentTarget, Expr, ObjectName, ObjectNameP
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::binder::{Binder, folded, name_of};
-use crate::catalogue::{CastContext, Relation};
+use crate::catalogue::{CastContext, Relation, oids};
 use crate::expr::{BoundExpr, ExprKind, Written};
 use crate::name::Name;
 use crate::place::{AtPlace, Place};
@@ -38,6 +38,9 @@ pub(super) fn column_named(relation: &Relation, name: &ObjectName) -> SqlResult<
     match (found, idents.len()) {
         (Some(column), 1) => Ok(NamedColumn { column, place }),
         (Some(_), _) => Err(SqlError::not_supported("setting a field of a column").at_place(place)),
+        (None, 1) if relation.is_open => {
+            Err(SqlError::not_supported("setting a column that no row has yet").at_place(place))
+        }
         (None, _) => {
             let message = format!("column \"{}\" of relation \"{}\" does not exist", wanted.text, relation.name);
             Err(SqlError::new(ErrorKind::UndefinedColumn, message).at_place(place))
@@ -66,6 +69,9 @@ pub(super) fn assigned(
         return Ok(BoundExpr::new(ExprKind::Default, ty, value.place));
     }
     let (given, place) = (value.ty.oid, value.place);
+    if column.takes_any && given != column.oid && given != oids::UNKNOWN {
+        return Ok(value);
+    }
     let (context, written) = (CastContext::Assignment, Written::Implicitly);
     let cast = binder.typing.coerce_to_target(value, column.oid, column.typmod, context, written, Place::NOWHERE)?;
     cast.ok_or_else(|| {

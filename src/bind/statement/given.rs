@@ -44,7 +44,7 @@ fn check_change(change: &BoundChange) -> SqlResult<()> {
             }
         }
         ChangeKind::Merge(clauses) => clauses.iter().try_for_each(|clause| match &clause.action {
-            MergeAction::Delete => Ok(()),
+            MergeAction::Delete | MergeAction::Nothing => Ok(()),
             MergeAction::Update(assigned) => check_updated(relation, assigned),
             MergeAction::Insert { columns, values } => {
                 let values = values.as_deref().unwrap_or_default();

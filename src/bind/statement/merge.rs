@@ -1,7 +1,8 @@
 //! MERGE: PostgreSQL's `transformMergeStmt`.
 
 use sqlparser::ast::{
-    Merge, MergeAction as ActionSyntax, MergeClauseKind, MergeInsertExpr, MergeInsertKind, TableFactor, TableWithJoins,
+    Assignment, AssignmentTarget, Merge, MergeAction as ActionSyntax, MergeClauseKind, MergeInsertExpr,
+    MergeInsertKind, ObjectName, TableFactor, TableWithJoins,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -13,6 +14,11 @@ use crate::place::{AtPlace, Place};
 use crate::query::changes::{BoundChange, BoundMergeClause, ChangeKind, InsertColumn, MergeAction};
 use crate::query::{Alias, Level, bind_rows};
 use crate::usage::Usage;
+
+/// The column that an action sets, or inserts, when the statement says DO NOTHING: the parser has no form for it.
+pub const DO_NOTHING: &str = "do#nothing";
+/// The column that an action inserts when the statement says DEFAULT VALUES.
+pub const DEFAULT_VALUES: &str = "default#values";
 
 impl Level<'_> {
     pub(super) fn merge_statement(&mut self, merge: &Merge) -> SqlResult<BoundChange> {
@@ -53,6 +59,7 @@ impl Level<'_> {
             };
             let action = match &clause.action {
                 ActionSyntax::Delete { .. } => MergeAction::Delete,
+                ActionSyntax::Update(update) if does_nothing(&update.assignments) => MergeAction::Nothing,
                 ActionSyntax::Update(update) => MergeAction::Update(self.assignments(&relation, &update.assignments)?),
                 ActionSyntax::Insert(insert) => self.merged_insert(insert, &relation)?,
             };
@@ -62,6 +69,13 @@ impl Level<'_> {
     }
 
     fn merged_insert(&mut self, insert: &MergeInsertExpr, relation: &Relation) -> SqlResult<MergeAction> {
+        match insert.columns.as_slice() {
+            [name] if is_marked(name, DO_NOTHING) => return Ok(MergeAction::Nothing),
+            [name] if is_marked(name, DEFAULT_VALUES) => {
+                return Ok(MergeAction::Insert { columns: Vec::new(), values: None });
+            }
+            _ => {}
+        }
         let named = self.named_columns(relation, &insert.columns)?;
         let are_named = named.is_some();
         let columns = named.unwrap_or_else(|| {
@@ -81,6 +95,14 @@ impl Level<'_> {
         let columns = columns.iter().take(values.len()).map(column).collect();
         Ok(MergeAction::Insert { columns, values: Some(values.clone()) })
     }
+}
+
+fn does_nothing(set: &[Assignment]) -> bool {
+    matches!(set, [Assignment { target: AssignmentTarget::ColumnName(name), .. }] if is_marked(name, DO_NOTHING))
+}
+
+fn is_marked(name: &ObjectName, mark: &str) -> bool {
+    matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|ident| ident.value == mark))
 }
 
 /// What comes behind a clause without a condition is never done.

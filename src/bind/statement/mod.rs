@@ -16,7 +16,7 @@ mod merge;
 
 use std::cell::RefCell;
 
-use sqlparser::ast::{SetExpr, Statement};
+use sqlparser::ast::{Delete, Insert, Merge, Query, SetExpr, Statement, Update};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Tokenizer;
@@ -24,6 +24,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::stack::deeper;
 use tablegate_types::style::Reading;
 
+pub use self::merge::{DEFAULT_VALUES, DO_NOTHING};
 use crate::catalogue::{Catalogue, Lookup};
 use crate::parameters::Parameters;
 use crate::place::Source;
@@ -71,17 +72,17 @@ impl<'c> StatementBinder<'c> {
     ///
     /// # Errors
     /// PostgreSQL's, with their places.
-    pub fn bind(&self, statement: &Statement, parameters: &mut Parameters) -> SqlResult<BoundStatement> {
-        let chosen = RefCell::default();
+    pub fn bind(&self, syntax: Syntax<'_>, parameters: &mut Parameters) -> SqlResult<BoundStatement> {
+        let noted = RefCell::default();
         let context = Context {
             lookup: Lookup::new(self.catalogue),
             source: self.source,
             reading: self.reading,
             overriding: self.overriding,
-            chosen: &chosen,
+            noted: &noted,
             bind_change,
         };
-        let bound = analysed(context, statement, parameters)?;
+        let bound = analysed(context, syntax, parameters)?;
         parameters.found()?;
         given::check(&bound)?;
         Ok(bound)
@@ -95,54 +96,55 @@ impl<'c> StatementBinder<'c> {
 pub fn bind_statement(text: &str, catalogue: &dyn Catalogue, parameters: &mut Parameters) -> SqlResult<BoundStatement> {
     let statement = parse(text)?;
     let source = Source::new(text);
-    StatementBinder::new(catalogue).with_source(&source).bind(&statement, parameters)
+    let Some(syntax) = Syntax::of(&statement) else { return Err(SqlError::not_supported("this statement")) };
+    StatementBinder::new(catalogue).with_source(&source).bind(syntax, parameters)
 }
 
-fn analysed(context: Context<'_>, statement: &Statement, parameters: &mut Parameters) -> SqlResult<BoundStatement> {
+fn analysed(context: Context<'_>, syntax: Syntax<'_>, parameters: &mut Parameters) -> SqlResult<BoundStatement> {
     let change = |bound: BoundChange| Ok(BoundStatement::Change(Box::new(bound)));
-    let mut with_nothing = |kind: Kind<'_>| bind_kind(context, kind, None, (None, None), parameters);
-    match statement {
-        Statement::Query(query) => {
-            let parts = Parts::of(query)?;
-            if kind_of(parts.body).is_some() {
-                return change(bind_change(context, &parts, None, None, parameters)?);
-            }
-            let purpose = Purpose { is_outermost: true, ..Purpose::default() };
-            let bound = bind_parts(context, &parts, None, None, parameters, purpose)?;
-            Ok(BoundStatement::Query(Box::new(bound)))
-        }
-        other => match kind_of_statement(other) {
-            Some(kind) => change(with_nothing(kind)?),
-            None => Err(SqlError::not_supported("this statement")),
-        },
+    let Syntax::Query(query) = syntax else {
+        return change(bind_kind(context, syntax, None, (None, None), parameters)?);
+    };
+    let parts = Parts::of(query)?;
+    if kind_of(parts.body).is_some() {
+        return change(bind_change(context, &parts, None, None, parameters)?);
     }
+    let purpose = Purpose { is_outermost: true, ..Purpose::default() };
+    let bound = bind_parts(context, &parts, None, None, parameters, purpose)?;
+    Ok(BoundStatement::Query(Box::new(bound)))
 }
 
-/// A statement that changes rows.
+/// The syntax of a statement that is bound.
 #[derive(Clone, Copy)]
-enum Kind<'a> {
-    Insert(&'a sqlparser::ast::Insert),
-    Update(&'a sqlparser::ast::Update),
-    Delete(&'a sqlparser::ast::Delete),
-    Merge(&'a sqlparser::ast::Merge),
+pub enum Syntax<'a> {
+    Query(&'a Query),
+    Insert(&'a Insert),
+    Update(&'a Update),
+    Delete(&'a Delete),
+    Merge(&'a Merge),
 }
 
-fn kind_of_statement(statement: &Statement) -> Option<Kind<'_>> {
-    match statement {
-        Statement::Insert(insert) => Some(Kind::Insert(insert)),
-        Statement::Update(update) => Some(Kind::Update(update)),
-        Statement::Delete(delete) => Some(Kind::Delete(delete)),
-        Statement::Merge(merge) => Some(Kind::Merge(merge)),
-        _ => None,
+impl<'a> Syntax<'a> {
+    /// That of a statement; `None` where it is no query and changes no rows.
+    pub fn of(statement: &'a Statement) -> Option<Self> {
+        match statement {
+            Statement::Query(query) => Some(Syntax::Query(query)),
+            Statement::Insert(insert) => Some(Syntax::Insert(insert)),
+            Statement::Update(update) => Some(Syntax::Update(update)),
+            Statement::Delete(delete) => Some(Syntax::Delete(delete)),
+            Statement::Merge(merge) => Some(Syntax::Merge(merge)),
+            _ => None,
+        }
     }
 }
 
-fn kind_of(body: &SetExpr) -> Option<Kind<'_>> {
+/// A change of rows that stands where a query may.
+fn kind_of(body: &SetExpr) -> Option<Syntax<'_>> {
     match body {
         SetExpr::Insert(statement)
         | SetExpr::Update(statement)
         | SetExpr::Delete(statement)
-        | SetExpr::Merge(statement) => kind_of_statement(statement),
+        | SetExpr::Merge(statement) => Syntax::of(statement),
         _ => None,
     }
 }
@@ -163,12 +165,12 @@ pub(crate) fn bind_change(
 
 fn bind_kind(
     context: Context<'_>,
-    kind: Kind<'_>,
+    syntax: Syntax<'_>,
     with: Option<&sqlparser::ast::With>,
     (outer, withs): (Option<&Scope<'_>>, Option<&Withs<'_>>),
     parameters: &mut Parameters,
 ) -> SqlResult<BoundChange> {
-    if matches!(kind, Kind::Merge(_)) && with.is_some_and(|with| with.recursive) {
+    if matches!(syntax, Syntax::Merge(_)) && with.is_some_and(|with| with.recursive) {
         let message = "WITH RECURSIVE is not supported for MERGE statement";
         return Err(SqlError::new(ErrorKind::Syntax, message));
     }
@@ -176,11 +178,12 @@ fn bind_kind(
     let own = bound_with.seen(withs);
     let mut level = Level::new(context, outer, &own);
     level.parameters = std::mem::take(parameters);
-    let done = match kind {
-        Kind::Insert(insert) => level.insert(insert),
-        Kind::Update(update) => level.update(update),
-        Kind::Delete(delete) => level.delete(delete),
-        Kind::Merge(merge) => level.merge_statement(merge),
+    let done = match syntax {
+        Syntax::Query(_) => Err(SqlError::new(ErrorKind::Internal, "a query is taken for a change")),
+        Syntax::Insert(insert) => level.insert(insert),
+        Syntax::Update(update) => level.update(update),
+        Syntax::Delete(delete) => level.delete(delete),
+        Syntax::Merge(merge) => level.merge_statement(merge),
     };
     *parameters = std::mem::take(&mut level.parameters);
     let bound = done?;

@@ -192,7 +192,8 @@ fn facts_of_a_file() {
 
 fn bound(text: &str) -> BoundStatement {
     let statement = parse(text).unwrap();
-    let bound = StatementBinder::new(&tables()).bind(&statement, &mut Parameters::default()).unwrap();
+    let bound =
+        StatementBinder::new(&tables()).bind(Syntax::of(&statement).unwrap(), &mut Parameters::default()).unwrap();
     // Members are inside of each other in the parser's tree, which would be dropped by calls of itself.
     std::mem::forget(statement);
     bound

@@ -23,7 +23,7 @@ use super::writes::Writes;
 use crate::batches::keys_of_batch;
 use crate::plan::{PlannedQuery, Planner};
 use crate::relation::Relation;
-use crate::syntax::RowStrength;
+use crate::syntax::LockStrength;
 
 /// A DELETE, planned.
 pub(crate) struct PreparedDelete {
@@ -115,7 +115,7 @@ impl PreparedDelete {
         let mut run = Run { rows: 0, kept, found: FoundRows::default() };
         let mut batches = planner.run(&self.input, parameters).await?;
         while let Some(batch) = batches.next().await {
-            let (batch, met) = writes.lock_found(batch?, RowStrength::Update).await?;
+            let (batch, met) = writes.lock_found(batch?, LockStrength::Update).await?;
             self.take(batch, writes, &mut run).await?;
             if met.is_empty() {
                 continue;

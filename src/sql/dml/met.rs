@@ -9,7 +9,7 @@ use tablegate_types::error::SqlResult;
 use super::update::etag_at;
 use super::writes::Writes;
 use crate::batches::keys_of_batch;
-use crate::syntax::RowStrength;
+use crate::syntax::LockStrength;
 use crate::tx::{Found, changed_since_snapshot};
 
 /// Rows that had changed before they were locked.
@@ -44,7 +44,7 @@ impl Writes<'_> {
     pub(super) async fn lock_found(
         &mut self,
         batch: RecordBatch,
-        strength: RowStrength,
+        strength: LockStrength,
     ) -> SqlResult<(RecordBatch, MetChanges)> {
         let mut met = MetChanges::default();
         if !self.locks_early() {

@@ -27,7 +27,7 @@ use super::{Changed, own_types};
 use crate::batches::keys_of_batch;
 use crate::plan::{PlannedQuery, Planner};
 use crate::relation::Relation;
-use crate::syntax::RowStrength;
+use crate::syntax::LockStrength;
 
 /// Columns the input query begins with: PartitionKey, RowKey, etag.
 pub(super) const IDENTITY_COLUMNS: usize = 3;
@@ -133,7 +133,7 @@ impl PreparedUpdate {
         if self.returning.as_ref().is_some_and(Returning::shows_versions) {
             writes.keep_versions();
         }
-        let strength = if self.assigns_key() { RowStrength::Update } else { RowStrength::NoKeyUpdate };
+        let strength = if self.assigns_key() { LockStrength::Update } else { LockStrength::NoKeyUpdate };
         let kept = KeptRows::new(planner, "rows of RETURNING");
         let found = FoundRows::default();
         let mut run = Run { changes: self.rows.changes.bind(planner)?, rows: 0, kept, found };

@@ -21,7 +21,7 @@ use crate::engine::Engine;
 use crate::observe::Footprint;
 use crate::reads::Reads;
 use crate::relation::Relation;
-use crate::syntax::RowStrength;
+use crate::syntax::LockStrength;
 use crate::turns::Pace;
 use crate::tx::{Claims, EgtCount, EgtWriter, Found, Transaction, changed_since_snapshot, moved_row};
 
@@ -187,7 +187,7 @@ impl<'a> Writes<'a> {
         self.pace.give_way().await;
         let relation = self.relation.clone();
         let Some(claims) = self.claims_mut() else { return self.current(key).await };
-        claims.lock(&relation, key, RowStrength::Update).await?;
+        claims.lock(&relation, key, LockStrength::Update).await?;
         self.newest(key).await
     }
 
@@ -415,7 +415,7 @@ impl<'a> Writes<'a> {
         &mut self,
         key: &EntityKey,
         version: &ETag,
-        strength: RowStrength,
+        strength: LockStrength,
     ) -> SqlResult<Option<Option<StoredEntity>>> {
         let relation = self.relation.clone();
         self.pace.give_way().await;

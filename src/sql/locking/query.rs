@@ -14,7 +14,7 @@ use crate::outcome::ResultColumn;
 use crate::plan::{PlannedQuery, Planner, Source};
 use crate::relation::Relation;
 use crate::syntax::dialect::row_locks::Busy;
-use crate::syntax::{Command, RowStrength, fold, parse};
+use crate::syntax::{Command, LockStrength, fold, parse};
 
 /// A query with locking clauses.
 pub(crate) struct LockingQuery {
@@ -45,7 +45,7 @@ struct Counted {
 /// A table whose rows are locked.
 pub(super) struct LockedTable {
     pub relation: Arc<Relation>,
-    pub strength: RowStrength,
+    pub strength: LockStrength,
     pub busy: Busy,
     /// Where the PartitionKey of its row is in the input; the RowKey and the version follow.
     pub key_at: usize,
@@ -123,10 +123,10 @@ impl LockingQuery {
     /// What PostgreSQL calls it.
     pub(crate) fn command(&self) -> &'static str {
         match self.targets.iter().map(|target| target.strength).max() {
-            Some(RowStrength::KeyShare) => "SELECT FOR KEY SHARE",
-            Some(RowStrength::Share) => "SELECT FOR SHARE",
-            Some(RowStrength::NoKeyUpdate) => "SELECT FOR NO KEY UPDATE",
-            Some(RowStrength::Update) | None => "SELECT FOR UPDATE",
+            Some(LockStrength::KeyShare) => "SELECT FOR KEY SHARE",
+            Some(LockStrength::Share) => "SELECT FOR SHARE",
+            Some(LockStrength::NoKeyUpdate) => "SELECT FOR NO KEY UPDATE",
+            Some(LockStrength::Update) | None => "SELECT FOR UPDATE",
         }
     }
 

@@ -12,15 +12,15 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::newest::TargetNumber;
 use crate::plan::numbered;
-use crate::syntax::dialect::row_locks::{Busy, Clause, name};
-use crate::syntax::{RowStrength, fold, walk};
+use crate::syntax::dialect::row_locks::{Busy, LockingClause, locking_clauses};
+use crate::syntax::{LockStrength, fold, walk};
 
 /// A table of FROM whose rows are locked.
 #[derive(Debug)]
 pub(super) struct Target {
     pub table: ObjectName,
     pub alias: Ident,
-    pub strength: RowStrength,
+    pub strength: LockStrength,
     pub busy: Busy,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Target {
 /// 0A000 with PostgreSQL's reason where a result row does not stand for one row of the table, 42P01 for a table that is
 /// not in FROM.
 pub(super) fn targets(query: &Query) -> SqlResult<Vec<Target>> {
-    let clauses = Clause::all_of(query)?;
+    let clauses = locking_clauses(query)?;
     let Some(first) = clauses.first() else { return Ok(Vec::new()) };
     let select = plain_select(query, first.strength)?;
     let ctes: HashSet<String> =
@@ -90,13 +90,13 @@ fn refused(what: impl std::fmt::Display) -> Box<SqlError> {
 }
 
 /// The one SELECT of the query, when its rows are rows of its tables.
-fn plain_select(query: &Query, strength: RowStrength) -> SqlResult<&Select> {
-    let not_with = |what: &str| refused(format!("{} is not allowed with {what}", name(strength)));
+fn plain_select(query: &Query, strength: LockStrength) -> SqlResult<&Select> {
+    let not_with = |what: &str| refused(format!("{} is not allowed with {what}", strength.words()));
     let select = match &*query.body {
         SetExpr::Select(select) => select,
         SetExpr::SetOperation { .. } => return Err(not_with("UNION/INTERSECT/EXCEPT")),
-        SetExpr::Values(_) => return Err(refused(format!("{} cannot be applied to VALUES", name(strength)))),
-        other => return Err(SqlError::not_supported(format!("{} of {other}", name(strength)))),
+        SetExpr::Values(_) => return Err(refused(format!("{} cannot be applied to VALUES", strength.words()))),
+        other => return Err(SqlError::not_supported(format!("{} of {other}", strength.words()))),
     };
     if matches!(select.distinct, Some(Distinct::Distinct | Distinct::On(_))) {
         return Err(not_with("DISTINCT clause"));
@@ -217,14 +217,14 @@ fn add_source<'q>(factor: &'q TableFactor, nullable: bool, ctes: &HashSet<String
 }
 
 /// The items of FROM that a clause means: those it names, else all that have rows to lock.
-fn chosen<'s, 'q>(sources: &'s [Source<'q>], clause: &Clause) -> SqlResult<Vec<&'s Source<'q>>> {
+fn chosen<'s, 'q>(sources: &'s [Source<'q>], clause: &LockingClause) -> SqlResult<Vec<&'s Source<'q>>> {
     if clause.tables.is_empty() {
         return Ok(sources.iter().filter(|source| !matches!(source.kind, SourceKind::Other(_))).collect());
     }
     let named = |table: &Ident| {
         sources.iter().find(|source| fold(&source.alias) == fold(table)).ok_or_else(|| {
             let message =
-                format!("relation \"{}\" in {} clause not found in FROM clause", fold(table), name(clause.strength));
+                format!("relation \"{}\" in {} clause not found in FROM clause", fold(table), clause.strength.words());
             SqlError::new(ErrorKind::UndefinedTable, message)
         })
     };
@@ -232,8 +232,8 @@ fn chosen<'s, 'q>(sources: &'s [Source<'q>], clause: &Clause) -> SqlResult<Vec<&
 }
 
 /// A table that several clauses mean is locked as the strongest one says, and waited for as the least patient one does.
-fn add_target(source: &Source<'_>, clause: &Clause, targets: &mut Vec<Target>) -> SqlResult<()> {
-    let words = name(clause.strength);
+fn add_target(source: &Source<'_>, clause: &LockingClause, targets: &mut Vec<Target>) -> SqlResult<()> {
+    let words = clause.strength.words();
     let table = match source.kind {
         SourceKind::Table(table) => table,
         SourceKind::Other(what) => return Err(refused(format!("{words} cannot be applied to {what}"))),

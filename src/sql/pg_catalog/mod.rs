@@ -27,6 +27,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::ArrayRef;
+use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::ScalarUDF;
@@ -231,6 +232,10 @@ impl SystemRelations for SystemCatalog {
 
     fn oid(&self, schema: Option<&str>, table: &str) -> Option<u32> {
         layout::find(schema, table).map(|layout| layout.oid)
+    }
+
+    fn columns(&self, schema: Option<&str>, table: &str) -> Option<SchemaRef> {
+        layout::find(schema, table).map(|layout| layout.arrow.clone())
     }
 
     async fn provider(

@@ -2,7 +2,7 @@
 //!
 //! [`tables`] finds what the FROM clauses mean, [`names`] rewrites the query so that every identifier has its stored
 //! spelling and every column its PostgreSQL label, [`forms`] replaces what DataFusion does not take, [`edm_types`] finds the
-//! columns of stored types, [`planner`] hands the result to DataFusion and has its expressions typed, [`unnest`] makes
+//! columns of stored types, [`meaning`] asks the binder what a statement means, and is told what is wrong with it, [`planner`] hands the result to DataFusion and has its expressions typed, [`unnest`] makes
 //! joins of the sub-queries. When it runs, [`joins`] puts its tables in order. [`direct`] runs what is a read by key without the optimizer.
 
 mod around;
@@ -11,13 +11,13 @@ mod changes;
 mod constant;
 mod context;
 mod direct;
-mod earliest;
 mod edm_types;
 mod forms;
 mod frames;
 mod guarded_calls;
 mod joins;
 mod list_order;
+mod meaning;
 mod multisets;
 mod names;
 mod numbered;
@@ -34,6 +34,7 @@ mod views;
 
 pub(super) use around::Around;
 pub(super) use assigned::Receiver;
+pub(super) use meaning::Meaning;
 pub(super) use names::{Source, resolve_column};
 pub(super) use numbered::numbered;
 pub(super) use planned_query::{CurrentIn, PlannedQuery};

@@ -14,7 +14,7 @@ use sqlparser::ast::{ObjectName, Query, Statement};
 use tablegate_bind::BoundExpr;
 use tablegate_store::table::{Promises, TableSize};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tablegate_types::interrupt::{self, Interrupt};
+use tablegate_types::interrupt::Interrupt;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
@@ -29,8 +29,8 @@ use super::system::SystemRelations;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
 use super::{
-    changes, earliest, edm_types, frames, guarded_calls, joins, list_order, multisets, names, origins,
-    settings_in_turn, size, unnest,
+    changes, edm_types, frames, guarded_calls, joins, list_order, multisets, names, origins, settings_in_turn, size,
+    unnest,
 };
 use crate::apart::apart;
 use crate::aside::aside;
@@ -141,15 +141,7 @@ impl Planner<'_> {
             self.system.see(self.engine, &self.reads).await?;
         }
         let tables = self.tables_with(&mentions, given).await?;
-        aside(|| {
-            self.plan_over(&query, &tables, declared).map_err(|error| {
-                if interrupt::check_now().is_err() {
-                    return error;
-                }
-                let earlier = earliest::error(&query, |beginning| self.plan_over(beginning, &tables, declared).err());
-                earlier.unwrap_or(error)
-            })
-        })
+        aside(|| self.plan_over(&query, &tables, declared))
     }
 
     /// The tables of a query's FROM clause, in which another table must not be named.
@@ -221,8 +213,13 @@ impl Planner<'_> {
         expr::lower(&mut query)?;
         let statement = Statement::Query(Box::new(query));
         let found = self.parameters(declared);
-        let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;
+        let is_known = !declared.is_empty() && declared.iter().all(|given| *given != SqlType::Unknown);
+        let given = if is_known { declared } else { &[] };
+        let mut plan = self.to_plan(state, tables, statement.clone(), given, &found)?;
         let (parameters, named) = (found.types(), found.met());
+        if is_known && parameters.len() == declared.len() {
+            return Ok((plan, parameters, named));
+        }
         if !parameters.is_empty() {
             // Each parameter has one type wherever it stands: now that it is known, all that depends on it follows.
             plan = self.to_plan(state, tables, statement, &parameters, &self.parameters(&parameters))?;

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::TableProvider;
 use sqlparser::ast::Query;
@@ -23,6 +24,9 @@ pub(crate) trait SystemRelations: CatalogFunctions {
 
     /// The OID of a system relation.
     fn oid(&self, schema: Option<&str>, table: &str) -> Option<u32>;
+
+    /// The columns of a system relation.
+    fn columns(&self, schema: Option<&str>, table: &str) -> Option<SchemaRef>;
 
     /// The content of a system relation; `None` when there is no such relation.
     ///

@@ -13,7 +13,7 @@ use crate::dml::PreparedDml;
 use crate::locking::LockingQuery;
 use crate::observe::SeenStatement;
 use crate::outcome::ResultColumn;
-use crate::plan::{CurrentIn, PlannedQuery, Planner};
+use crate::plan::{CurrentIn, Meaning, PlannedQuery, Planner};
 use crate::settings::Settings;
 use crate::statistics::normalized;
 use crate::syntax::{Command, CursorCommand, Statement};
@@ -88,12 +88,22 @@ impl Prepared {
         declared: &[SqlType],
         known: &Known<'_>,
     ) -> SqlResult<Self> {
+        let mut types = declared.to_vec();
         let plan = match &statement.command {
             Command::Cursor(CursorCommand::Declare(declare)) => {
                 let query = Self::prepare(planner, declare.query.clone(), declared, known);
                 Plan::Declare(Box::new(Box::pin(query).await?))
             }
-            command => plan(planner, command, declared).await?,
+            command => {
+                let meaning = Box::pin(Meaning::of_planned(planner, &statement, declared)).await;
+                types = meaning.parameters(declared).to_vec();
+                let planned = plan(planner, command, &types).await;
+                let meaning = match (&planned, meaning) {
+                    (Err(_), Meaning::Unknown) => Box::pin(Meaning::of(planner, &statement, declared)).await,
+                    (_, meaning) => meaning,
+                };
+                meaning.judge(planned)?
+            }
         };
         let mut is_binary = false;
         let (parameters, columns) = match &plan {
@@ -116,14 +126,13 @@ impl Prepared {
                 _ => (Vec::new(), None),
             },
         };
-        let declared = declared.to_vec();
         Ok(Self {
             parameters,
             columns,
             is_binary,
             statement,
             plan,
-            declared,
+            declared: types,
             style: planner.style(),
             restyled: Mutex::default(),
             normalized: OnceLock::new(),

@@ -14,7 +14,7 @@ use super::repeated::RepeatedTexts;
 use super::{Position, Session};
 use crate::dml::{Changed, PreparedDml};
 use crate::outcome::{CommandTag, Outcome, RowStream, Rows, RowsTag, SingleRow};
-use crate::plan::PlannedQuery;
+use crate::plan::{Meaning, PlannedQuery};
 use crate::privileges::Written;
 use crate::syntax::{Command, statement_name};
 
@@ -103,7 +103,14 @@ impl Session {
                 Box::pin(self.run_locking_statement(prepared, statement, parameters, position)).await
             }
             Plan::Declare(query) => Box::pin(self.run_declare(prepared, query, parameters, position)).await,
-            Plan::Utility => Box::pin(self.run_utility(prepared, parameters, position)).await,
+            Plan::Utility => match Box::pin(self.run_utility(prepared, parameters, position)).await {
+                Err(refused) => {
+                    let planner = self.planner();
+                    let meaning = Meaning::of(&planner, &prepared.statement, &prepared.declared);
+                    Box::pin(meaning).await.judge(Err(refused))
+                }
+                ran => ran,
+            },
         }
     }
 

@@ -60,7 +60,7 @@ pub(super) use self::dialect::alter::TakenActions;
 pub(super) use self::dialect::cursor::{CursorCommand, Declare, Direction, Fetch};
 pub(super) use self::dialect::grant::{GrantCommand, GrantPrivileges, Grantee, On, OwnerChange};
 pub(super) use self::dialect::role::{RoleCommand, RoleOptions};
-pub(super) use self::dialect::row_locks::RowStrength;
+pub(super) use self::dialect::row_locks::LockStrength;
 pub(super) use self::dialect::sequence::{AlterSequence, CreateSequence, GivenOptions};
 pub(super) use self::dialect::set_config::SetConfig;
 pub(super) use self::dialect::transaction::TransactionCommand;

@@ -13,7 +13,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use super::locks::{HeldLocks, LockError, LockWait, Locks, Mark, TableMode};
 use crate::place::{Place, StoredTable, Stores};
 use crate::relation::Relation;
-use crate::syntax::RowStrength;
+use crate::syntax::LockStrength;
 
 /// The locks of one transaction.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl Claims {
         &mut self,
         relation: &Relation,
         key: &EntityKey,
-        strength: RowStrength,
+        strength: LockStrength,
     ) -> SqlResult<bool> {
         let wait = LockWait::AtMost(self.timeout);
         let locked = self.held.lock_row(&relation.stored, key, strength, wait).await;
@@ -112,13 +112,13 @@ impl Claims {
         &mut self,
         relation: &Relation,
         keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
-        strength: RowStrength,
+        strength: LockStrength,
     ) -> bool {
         self.held.lock_rows(&relation.stored, keys, strength)
     }
 
     /// As [`Claims::lock_rows`], all rows that the table has, or could have.
-    pub(crate) fn lock_all_rows(&mut self, relation: &Relation, strength: RowStrength) -> bool {
+    pub(crate) fn lock_all_rows(&mut self, relation: &Relation, strength: LockStrength) -> bool {
         self.held.lock_all_rows(&relation.stored, strength)
     }
 
@@ -131,7 +131,7 @@ impl Claims {
         table: &StoredTable,
         oid: u32,
         keys: &[&EntityKey],
-        strength: RowStrength,
+        strength: LockStrength,
         patience: Duration,
     ) -> SqlResult<()> {
         let wait = LockWait::AtMost(None);
@@ -155,7 +155,7 @@ impl Claims {
         &mut self,
         relation: &Relation,
         key: &EntityKey,
-        strength: RowStrength,
+        strength: LockStrength,
     ) -> SqlResult<bool> {
         let locked = self.held.lock_row(&relation.stored, key, strength, LockWait::No).await;
         locked.map_err(|error| error.for_row(relation, key))
@@ -169,7 +169,7 @@ impl Claims {
         &mut self,
         relation: &Relation,
         key: &EntityKey,
-        strength: RowStrength,
+        strength: LockStrength,
     ) -> SqlResult<Option<bool>> {
         match self.held.lock_row(&relation.stored, key, strength, LockWait::No).await {
             Ok(unchanged) => Ok(Some(unchanged)),

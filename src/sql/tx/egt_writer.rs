@@ -24,7 +24,7 @@ use super::window::Window;
 use crate::observe::Footprint;
 use crate::progress::{Report, Shown};
 use crate::relation::Relation;
-use crate::syntax::RowStrength;
+use crate::syntax::LockStrength;
 
 /// So many rows are locked at once, fewer one by one.
 const LOCKED_TOGETHER: usize = 16;
@@ -234,7 +234,7 @@ impl EgtWriter {
     pub(crate) async fn clear(&mut self, unchanged_since: u64, rows: usize) -> SqlResult<bool> {
         let Some(claims) = self.claims.as_ref().filter(|_| self.may_clear()) else { return Ok(false) };
         let mut claims = claims.of_next_transaction();
-        if !claims.lock_all_rows(&self.relation, RowStrength::Update) {
+        if !claims.lock_all_rows(&self.relation, LockStrength::Update) {
             return Ok(false);
         }
         let cleared = self.in_flight.clear(&self.relation.stored, unchanged_since, rows).await;
@@ -268,11 +268,11 @@ impl EgtWriter {
             let mut claims = claims.of_next_transaction();
             let mut rows = held_back.rows();
             let keys = rows.iter().map(|(pair, _)| *pair);
-            if !claims.lock_rows(&self.relation, keys, RowStrength::Update) {
+            if !claims.lock_rows(&self.relation, keys, LockStrength::Update) {
                 rows.sort_unstable();
                 for ((partition, row), _) in rows {
                     let key = EntityKey::parse(partition, row)?;
-                    claims.lock(&self.relation, &key, RowStrength::Update).await?;
+                    claims.lock(&self.relation, &key, LockStrength::Update).await?;
                 }
             }
             locks = Some(claims);
@@ -473,21 +473,21 @@ fn add_to_footprint(footprint: &mut Footprint, relation: &Relation, batch: &Batc
 }
 
 /// How strongly the row of an operation is locked.
-fn strength(operation: &Operation) -> RowStrength {
+fn strength(operation: &Operation) -> LockStrength {
     match operation {
-        Operation::Merge(_, IfMatch::ETag(_)) | Operation::Replace(_, IfMatch::ETag(_)) => RowStrength::NoKeyUpdate,
-        _ => RowStrength::Update,
+        Operation::Merge(_, IfMatch::ETag(_)) | Operation::Replace(_, IfMatch::ETag(_)) => LockStrength::NoKeyUpdate,
+        _ => LockStrength::Update,
     }
 }
 
 /// How strongly the rows of a window are locked.
-fn strength_of(window: &EntityWindow) -> RowStrength {
+fn strength_of(window: &EntityWindow) -> LockStrength {
     match window {
         EntityWindow::Known(known) => match known.change() {
-            KnownChange::Merge(_) => RowStrength::NoKeyUpdate,
-            KnownChange::Delete => RowStrength::Update,
+            KnownChange::Merge(_) => LockStrength::NoKeyUpdate,
+            KnownChange::Delete => LockStrength::Update,
         },
-        EntityWindow::New(_) => RowStrength::Update,
+        EntityWindow::New(_) => LockStrength::Update,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::dml::target::and;
 use crate::dml::untyped::is_untyped;
 use crate::plan::{Planner, Receiver};
 use crate::relation::Relation;
-use crate::syntax::RowStrength;
+use crate::syntax::LockStrength;
 use crate::syntax::dialect::respell::{DEFAULT_VALUES, DO_NOTHING};
 
 /// One WHEN clause.
@@ -40,11 +40,11 @@ pub(super) enum Action {
 
 impl Action {
     /// How it locks the rows of the target that it takes, if it takes such.
-    pub(super) fn locks(&self) -> Option<RowStrength> {
+    pub(super) fn locks(&self) -> Option<LockStrength> {
         match self {
             Action::Nothing | Action::Insert { .. } => None,
-            Action::Update(rows) if !rows.assigns_key() => Some(RowStrength::NoKeyUpdate),
-            Action::Update(_) | Action::Delete => Some(RowStrength::Update),
+            Action::Update(rows) if !rows.assigns_key() => Some(LockStrength::NoKeyUpdate),
+            Action::Update(_) | Action::Delete => Some(LockStrength::Update),
         }
     }
 }

@@ -6,16 +6,12 @@
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 pub(crate) use tablegate_bind::SYMMETRIC;
+pub(crate) use tablegate_bind::statement::{DEFAULT_VALUES, DO_NOTHING};
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::grouped_queries::with_grouped_queries;
 use super::names::is_reserved;
 use crate::syntax::{is_significant, keyword};
-
-/// The column that an action of MERGE sets when the statement says DO NOTHING.
-pub(crate) const DO_NOTHING: &str = "do#nothing";
-/// The column that an action of MERGE inserts when the statement says DEFAULT VALUES.
-pub(crate) const DEFAULT_VALUES: &str = "default#values";
 
 /// Respells one statement.
 ///

@@ -3,93 +3,19 @@
 //! So a clause it cannot read is rewritten before it is parsed: as FOR UPDATE OF one dotted name, whose first part is
 //! the strength and whose others are the tables. A LIMIT may stand behind the clauses too, where sqlparser wants none.
 
-use sqlparser::ast::{Ident, LockClause, LockType, NonBlock, Query};
+use sqlparser::ast::Query;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_bind::query::LOCK_MARK;
+pub(crate) use tablegate_bind::query::{Busy, LockStrength, LockingClause};
+use tablegate_types::error::SqlResult;
 
-/// How strongly a row is locked, weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum RowStrength {
-    /// FOR KEY SHARE: the row stays.
-    KeyShare,
-    /// FOR SHARE: the row stays as it is.
-    Share,
-    /// FOR NO KEY UPDATE, and UPDATE of columns outside the key.
-    NoKeyUpdate,
-    /// FOR UPDATE, INSERT, DELETE, and UPDATE of the key.
-    Update,
-}
-
-/// Begins the first part of a rewritten name; no identifier that a client writes does.
-const MARK: char = '\u{2}';
-
-/// What a clause asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Clause {
-    pub strength: RowStrength,
-    /// The tables it names; all of FROM when it names none.
-    pub tables: Vec<Ident>,
-    pub busy: Busy,
-}
-
-/// What to do about a row that others have locked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Busy {
-    Wait,
-    /// SKIP LOCKED
-    Skip,
-    /// NOWAIT
-    Refuse,
-}
-
-impl Clause {
-    /// The clauses of a query, as they were written.
-    ///
-    /// # Errors
-    /// 42601 for a table name with a schema.
-    pub(crate) fn all_of(query: &Query) -> SqlResult<Vec<Self>> {
-        query.locks.iter().map(Self::read).collect()
-    }
-
-    fn read(clause: &LockClause) -> SqlResult<Self> {
-        let busy = match clause.nonblock {
-            None => Busy::Wait,
-            Some(NonBlock::SkipLocked) => Busy::Skip,
-            Some(NonBlock::Nowait) => Busy::Refuse,
-        };
-        let written = match clause.lock_type {
-            LockType::Update => RowStrength::Update,
-            LockType::Share => RowStrength::Share,
-        };
-        let parts: Vec<&Ident> = clause.of.iter().flat_map(|name| &name.0).filter_map(|part| part.as_ident()).collect();
-        let (strength, tables) = match parts.as_slice() {
-            [] => (written, Vec::new()),
-            [first, tables @ ..] => match first.value.strip_prefix(MARK).and_then(strength_named) {
-                Some(strength) => (strength, tables.iter().map(|table| (*table).clone()).collect()),
-                None => {
-                    let message = format!("{} must specify unqualified relation names", name(written));
-                    return Err(SqlError::new(ErrorKind::Syntax, message));
-                }
-            },
-        };
-        Ok(Self { strength, tables, busy })
-    }
-}
-
-/// A clause's words, for messages.
-pub(crate) fn name(strength: RowStrength) -> &'static str {
-    match strength {
-        RowStrength::KeyShare => "FOR KEY SHARE",
-        RowStrength::Share => "FOR SHARE",
-        RowStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
-        RowStrength::Update => "FOR UPDATE",
-    }
-}
-
-fn strength_named(words: &str) -> Option<RowStrength> {
-    let all = [RowStrength::KeyShare, RowStrength::Share, RowStrength::NoKeyUpdate, RowStrength::Update];
-    all.into_iter().find(|strength| name(*strength) == words)
+/// The clauses of a query, as they were written.
+///
+/// # Errors
+/// 42601 for a table name with a schema.
+pub(crate) fn locking_clauses(query: &Query) -> SqlResult<Vec<LockingClause>> {
+    query.locks.iter().map(LockingClause::of).collect()
 }
 
 /// Rewrites the locking clauses that sqlparser cannot read, and puts a LIMIT that stands behind one before it. Any other
@@ -127,7 +53,7 @@ fn readable_clauses(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, &[TokenWit
             put(Token::make_keyword("FOR"));
             put(Token::make_keyword("UPDATE"));
             put(Token::make_keyword("OF"));
-            put(Token::make_word(&format!("{MARK}{}", name(strength)), Some('"')));
+            put(Token::make_word(&format!("{LOCK_MARK}{}", strength.words()), Some('"')));
             for table in tables {
                 put(Token::Period);
                 put(Token::Word(table.clone()));
@@ -171,18 +97,18 @@ fn length_of_bounds(tokens: &[TokenWithSpan]) -> usize {
 
 /// `FOR` with its strength, and the tables behind `OF`.
 struct WrittenClause<'t> {
-    strength: RowStrength,
+    strength: LockStrength,
     tables: Vec<&'t Word>,
     /// In tokens.
     length: usize,
 }
 
 fn written_clause(tokens: &[TokenWithSpan]) -> Option<WrittenClause<'_>> {
-    let strengths: [(RowStrength, &[Keyword]); 4] = [
-        (RowStrength::Update, &[Keyword::FOR, Keyword::UPDATE]),
-        (RowStrength::NoKeyUpdate, &[Keyword::FOR, Keyword::NO, Keyword::KEY, Keyword::UPDATE]),
-        (RowStrength::Share, &[Keyword::FOR, Keyword::SHARE]),
-        (RowStrength::KeyShare, &[Keyword::FOR, Keyword::KEY, Keyword::SHARE]),
+    let strengths: [(LockStrength, &[Keyword]); 4] = [
+        (LockStrength::Update, &[Keyword::FOR, Keyword::UPDATE]),
+        (LockStrength::NoKeyUpdate, &[Keyword::FOR, Keyword::NO, Keyword::KEY, Keyword::UPDATE]),
+        (LockStrength::Share, &[Keyword::FOR, Keyword::SHARE]),
+        (LockStrength::KeyShare, &[Keyword::FOR, Keyword::KEY, Keyword::SHARE]),
     ];
     let begins = |words: &[Keyword]| {
         tokens.len() >= words.len() && tokens.iter().zip(words).all(|(token, word)| is_word(token, *word))
@@ -214,12 +140,15 @@ fn is_word(token: &TokenWithSpan, keyword: Keyword) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use sqlparser::ast::Ident;
+    use tablegate_types::error::ErrorKind;
+
     use super::*;
     use crate::syntax::{Command, parse};
 
-    fn clauses(sql: &str) -> Vec<(RowStrength, String, Busy)> {
+    fn clauses(sql: &str) -> Vec<(LockStrength, String, Busy)> {
         let Command::Query(query) = parse(sql).unwrap().pop().unwrap().command else { panic!("{sql}") };
-        let clauses = Clause::all_of(&query).unwrap().into_iter();
+        let clauses = locking_clauses(&query).unwrap().into_iter();
         let tables = |tables: &[Ident]| tables.iter().map(Ident::to_string).collect::<Vec<_>>().join(",");
         clauses.map(|clause| (clause.strength, tables(&clause.tables), clause.busy)).collect()
     }
@@ -228,10 +157,10 @@ mod tests {
     fn all_clauses_are_read() {
         let none = String::new;
         for (words, strength) in [
-            ("FOR UPDATE", RowStrength::Update),
-            ("for no key update", RowStrength::NoKeyUpdate),
-            ("FOR  SHARE", RowStrength::Share),
-            ("FOR KEY /* */ SHARE", RowStrength::KeyShare),
+            ("FOR UPDATE", LockStrength::Update),
+            ("for no key update", LockStrength::NoKeyUpdate),
+            ("FOR  SHARE", LockStrength::Share),
+            ("FOR KEY /* */ SHARE", LockStrength::KeyShare),
         ] {
             assert_eq!(clauses(&format!("SELECT 1 FROM t {words}")), [(strength, none(), Busy::Wait)]);
             assert_eq!(clauses(&format!("SELECT 1 FROM t {words} NOWAIT")), [(strength, none(), Busy::Refuse)]);
@@ -240,7 +169,10 @@ mod tests {
         }
         assert_eq!(
             clauses("SELECT 1 FROM t LIMIT 1 FOR UPDATE OF t FOR KEY SHARE OF u NOWAIT"),
-            [(RowStrength::Update, "t".to_owned(), Busy::Wait), (RowStrength::KeyShare, "u".to_owned(), Busy::Refuse)]
+            [
+                (LockStrength::Update, "t".to_owned(), Busy::Wait),
+                (LockStrength::KeyShare, "u".to_owned(), Busy::Refuse)
+            ]
         );
     }
 
@@ -250,7 +182,7 @@ mod tests {
             "SELECT 1 FROM t FOR UPDATE SKIP LOCKED LIMIT 1 OFFSET (1 + 1)",
             "SELECT 1 FROM t FOR UPDATE SKIP LOCKED OFFSET 1 FETCH FIRST ROW ONLY",
         ] {
-            assert_eq!(clauses(sql), [(RowStrength::Update, String::new(), Busy::Skip)]);
+            assert_eq!(clauses(sql), [(LockStrength::Update, String::new(), Busy::Skip)]);
         }
         let sql =
             "INSERT INTO u SELECT 1 FROM t WHERE n = (SELECT n FROM t FOR KEY SHARE LIMIT 1) FOR SHARE OF t LIMIT 2
@@ -267,6 +199,6 @@ mod tests {
         let Command::Query(query) = parse("SELECT 1 FROM t FOR SHARE OF s.t").unwrap().pop().unwrap().command else {
             panic!("not a query")
         };
-        assert_eq!(Clause::all_of(&query).unwrap_err().kind, ErrorKind::Syntax);
+        assert_eq!(locking_clauses(&query).unwrap_err().kind, ErrorKind::Syntax);
     }
 }

@@ -14,7 +14,7 @@ use super::mode::{Mode, Modes, TableMode};
 use super::registry::{Locks, Owner, Request, Target, Wanted};
 use super::weak::Strong;
 use crate::place::StoredTable;
-use crate::syntax::RowStrength;
+use crate::syntax::LockStrength;
 
 /// What to do about a lock that others hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl HeldLocks {
         &mut self,
         table: &StoredTable,
         key: &EntityKey,
-        strength: RowStrength,
+        strength: LockStrength,
         wait: LockWait,
     ) -> Result<bool, LockError> {
         let target = Target::row(table, key);
@@ -104,7 +104,7 @@ impl HeldLocks {
         &mut self,
         table: &StoredTable,
         keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
-        strength: RowStrength,
+        strength: LockStrength,
     ) -> bool {
         let are_locked = self.locks.lock_many(self.owner, table, strength, keys);
         if are_locked {
@@ -114,7 +114,7 @@ impl HeldLocks {
     }
 
     /// As [`HeldLocks::lock_rows`], all rows that the table has, or could have.
-    pub(crate) fn lock_all_rows(&mut self, table: &StoredTable, strength: RowStrength) -> bool {
+    pub(crate) fn lock_all_rows(&mut self, table: &StoredTable, strength: LockStrength) -> bool {
         let are_locked = self.locks.lock_all(self.owner, table, strength);
         if are_locked {
             self.held.push(Held { locked: Locked::Rows, before: Modes::NONE, _strong: None });

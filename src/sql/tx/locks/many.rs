@@ -14,7 +14,7 @@ use tablegate_store::model::EntityKey;
 
 use super::registry::Owner;
 use crate::place::StoredTable;
-use crate::syntax::RowStrength;
+use crate::syntax::LockStrength;
 
 /// The rows that are locked without being in the registry.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub(super) struct ManyRows {
 struct Note {
     owner: Owner,
     table: StoredTable,
-    strength: RowStrength,
+    strength: LockStrength,
     rows: HashedRows,
     /// Those that are in the registry by now.
     moved: Vec<EntityKey>,
@@ -81,7 +81,7 @@ impl HashedRows {
 
 impl ManyRows {
     /// Notes rows, unless somebody else has noted one of them. The caller looks into the registry next, by `rows_of`.
-    pub(super) fn note(&self, owner: Owner, table: &StoredTable, strength: RowStrength, rows: HashedRows) -> bool {
+    pub(super) fn note(&self, owner: Owner, table: &StoredTable, strength: LockStrength, rows: HashedRows) -> bool {
         let mut notes = self.notes();
         if notes.iter().any(|note| note.owner == owner || (note.table == *table && note.rows.meets(&rows))) {
             return false;
@@ -98,7 +98,7 @@ impl ManyRows {
 
     /// Takes a row out of the notes that somebody else wants: whose it is, and how strongly it is locked. To be called under
     /// the lock of the row's shard, in which the caller enters it.
-    pub(super) fn take(&self, table: &StoredTable, key: &EntityKey, hash: u64) -> Option<(Owner, RowStrength)> {
+    pub(super) fn take(&self, table: &StoredTable, key: &EntityKey, hash: u64) -> Option<(Owner, LockStrength)> {
         let mut notes = self.notes();
         let note = notes.iter_mut().find(|note| note.table == *table && note.rows.holds(hash))?;
         note.rows.remove(hash);

@@ -1,6 +1,6 @@
 //! The strengths of locks, and which of them two transactions can hold at once: PostgreSQL's tables 13.2 and 13.3.
 
-use crate::syntax::RowStrength;
+use crate::syntax::LockStrength;
 
 /// How strongly a table is locked, in the order of PostgreSQL's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum TableMode {
 /// What is asked for: a strength of a row's lock or a mode of a table's. No target is both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    Row(RowStrength),
+    Row(LockStrength),
     Table(TableMode),
 }
 
@@ -41,10 +41,10 @@ impl Mode {
     /// The modes that conflict with this one.
     pub(super) fn conflicts(self) -> Modes {
         Modes(match self {
-            Mode::Row(RowStrength::KeyShare) => 0b1000,
-            Mode::Row(RowStrength::Share) => 0b1100,
-            Mode::Row(RowStrength::NoKeyUpdate) => 0b1110,
-            Mode::Row(RowStrength::Update) => 0b1111,
+            Mode::Row(LockStrength::KeyShare) => 0b1000,
+            Mode::Row(LockStrength::Share) => 0b1100,
+            Mode::Row(LockStrength::NoKeyUpdate) => 0b1110,
+            Mode::Row(LockStrength::Update) => 0b1111,
             Mode::Table(TableMode::AccessShare) => 0b1000_0000,
             Mode::Table(TableMode::RowShare) => 0b1100_0000,
             Mode::Table(TableMode::RowExclusive) => 0b1111_0000,
@@ -97,7 +97,7 @@ impl Modes {
 
     /// Whether the row they are held on cannot have been changed by anybody else.
     pub(super) fn keep_row_unchanged(self) -> bool {
-        self.0 & !Mode::Row(RowStrength::KeyShare).bit() != 0
+        self.0 & !Mode::Row(LockStrength::KeyShare).bit() != 0
     }
 
     /// Whether one of them keeps others out at least as much as `mode` would.
@@ -112,10 +112,10 @@ impl Modes {
 }
 
 const ROWS: [Mode; 4] = [
-    Mode::Row(RowStrength::KeyShare),
-    Mode::Row(RowStrength::Share),
-    Mode::Row(RowStrength::NoKeyUpdate),
-    Mode::Row(RowStrength::Update),
+    Mode::Row(LockStrength::KeyShare),
+    Mode::Row(LockStrength::Share),
+    Mode::Row(LockStrength::NoKeyUpdate),
+    Mode::Row(LockStrength::Update),
 ];
 
 const TABLES: [Mode; 8] = [

@@ -22,7 +22,7 @@ use super::mode::{Mode, Modes};
 use super::weak::{Noted, Strong, WeakLocks, is_weak};
 use crate::place::StoredTable;
 use crate::statistics::{Counter, LockFigures, TimeCounter};
-use crate::syntax::RowStrength;
+use crate::syntax::LockStrength;
 
 /// Enough that the sessions of a busy server seldom want the same one.
 const SHARDS: u8 = 64;
@@ -223,18 +223,18 @@ impl Locks {
         &self,
         owner: Owner,
         table: &StoredTable,
-        strength: RowStrength,
+        strength: LockStrength,
         keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
     ) -> bool {
         self.lock_noted(owner, table, strength, HashedRows::new(keys.map(|pair| self.key_hash.of_pair(pair))))
     }
 
     /// As [`Locks::lock_many`], all rows that the table has, or could have.
-    pub(super) fn lock_all(&self, owner: Owner, table: &StoredTable, strength: RowStrength) -> bool {
+    pub(super) fn lock_all(&self, owner: Owner, table: &StoredTable, strength: LockStrength) -> bool {
         self.lock_noted(owner, table, strength, HashedRows::all())
     }
 
-    fn lock_noted(&self, owner: Owner, table: &StoredTable, strength: RowStrength, rows: HashedRows) -> bool {
+    fn lock_noted(&self, owner: Owner, table: &StoredTable, strength: LockStrength, rows: HashedRows) -> bool {
         if !self.many.note(owner, table, strength, rows) {
             return false;
         }

@@ -12,7 +12,7 @@ use tablegate_store::model::{EntityKey, TableName};
 
 use super::{HeldLocks, LockError, LockWait, Locks, Mark, TableMode};
 use crate::place::StoredTable;
-use crate::syntax::RowStrength;
+use crate::syntax::LockStrength;
 
 const FOREVER: LockWait = LockWait::AtMost(None);
 
@@ -24,7 +24,7 @@ fn key(row: usize) -> EntityKey {
     EntityKey::parse("p", &row.to_string()).unwrap()
 }
 
-async fn lock(held: &mut HeldLocks, row: usize, strength: RowStrength, wait: LockWait) -> Result<bool, LockError> {
+async fn lock(held: &mut HeldLocks, row: usize, strength: LockStrength, wait: LockWait) -> Result<bool, LockError> {
     held.lock_row(&table(), &key(row), strength, wait).await
 }
 
@@ -39,11 +39,11 @@ macro_rules! assert_waits {
 async fn a_row_has_one_writer_at_a_time() {
     let locks = Arc::new(Locks::default());
     let (mut a, mut b) = (HeldLocks::new(locks.clone(), 1), HeldLocks::new(locks.clone(), 2));
-    assert!(!lock(&mut a, 1, RowStrength::Update, FOREVER).await.unwrap());
-    assert!(lock(&mut a, 1, RowStrength::NoKeyUpdate, FOREVER).await.unwrap());
-    assert_eq!(lock(&mut b, 1, RowStrength::KeyShare, LockWait::No).await, Err(LockError::Busy));
-    lock(&mut b, 2, RowStrength::Update, LockWait::No).await.unwrap();
-    let mut wait = Box::pin(lock(&mut b, 1, RowStrength::Update, FOREVER));
+    assert!(!lock(&mut a, 1, LockStrength::Update, FOREVER).await.unwrap());
+    assert!(lock(&mut a, 1, LockStrength::NoKeyUpdate, FOREVER).await.unwrap());
+    assert_eq!(lock(&mut b, 1, LockStrength::KeyShare, LockWait::No).await, Err(LockError::Busy));
+    lock(&mut b, 2, LockStrength::Update, LockWait::No).await.unwrap();
+    let mut wait = Box::pin(lock(&mut b, 1, LockStrength::Update, FOREVER));
     assert_waits!(wait);
     drop(a);
     assert!(!wait.await.unwrap());
@@ -55,10 +55,10 @@ async fn a_row_has_one_writer_at_a_time() {
 async fn a_reader_does_not_overtake_a_writer_that_waits() {
     let locks = Arc::new(Locks::default());
     let [mut a, mut b, mut c] = [1, 2, 3].map(|process| HeldLocks::new(locks.clone(), process));
-    lock(&mut a, 1, RowStrength::Share, FOREVER).await.unwrap();
-    let mut writer = Box::pin(lock(&mut b, 1, RowStrength::Update, FOREVER));
+    lock(&mut a, 1, LockStrength::Share, FOREVER).await.unwrap();
+    let mut writer = Box::pin(lock(&mut b, 1, LockStrength::Update, FOREVER));
     assert_waits!(writer);
-    let mut reader = Box::pin(lock(&mut c, 1, RowStrength::Share, FOREVER));
+    let mut reader = Box::pin(lock(&mut c, 1, LockStrength::Share, FOREVER));
     assert_waits!(reader);
     // The writer gives up: the reader goes with the one that is in.
     drop(writer);
@@ -71,13 +71,13 @@ async fn a_reader_does_not_overtake_a_writer_that_waits() {
 async fn a_holder_goes_ahead_of_those_who_wait_for_it() {
     let locks = Arc::new(Locks::default());
     let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
-    lock(&mut a, 1, RowStrength::Share, FOREVER).await.unwrap();
-    let mut writer = Box::pin(lock(&mut b, 1, RowStrength::Update, FOREVER));
+    lock(&mut a, 1, LockStrength::Share, FOREVER).await.unwrap();
+    let mut writer = Box::pin(lock(&mut b, 1, LockStrength::Update, FOREVER));
     assert_waits!(writer);
-    assert!(lock(&mut a, 1, RowStrength::Update, LockWait::No).await.unwrap());
+    assert!(lock(&mut a, 1, LockStrength::Update, LockWait::No).await.unwrap());
 }
 
-fn lock_many(held: &mut HeldLocks, rows: std::ops::Range<usize>, strength: RowStrength) -> bool {
+fn lock_many(held: &mut HeldLocks, rows: std::ops::Range<usize>, strength: LockStrength) -> bool {
     let keys: Vec<EntityKey> = rows.map(key).collect();
     held.lock_rows(&table(), keys.iter().map(EntityKey::as_pair), strength)
 }
@@ -86,16 +86,16 @@ fn lock_many(held: &mut HeldLocks, rows: std::ops::Range<usize>, strength: RowSt
 async fn all_rows_of_a_table_are_locked_at_once_where_nobody_has_one() {
     let locks = Arc::new(Locks::default());
     let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
-    lock(&mut b, 8, RowStrength::KeyShare, LockWait::No).await.unwrap();
-    assert!(!a.lock_all_rows(&table(), RowStrength::Update), "one of them is locked");
+    lock(&mut b, 8, LockStrength::KeyShare, LockWait::No).await.unwrap();
+    assert!(!a.lock_all_rows(&table(), LockStrength::Update), "one of them is locked");
     assert!(!a.holds_rows());
     b.release_all();
-    assert!(a.lock_all_rows(&table(), RowStrength::Update));
-    assert_eq!(lock(&mut b, 8, RowStrength::KeyShare, LockWait::No).await, Err(LockError::Busy));
-    assert!(!lock_many(&mut b, 0..3, RowStrength::Update) && !b.lock_all_rows(&table(), RowStrength::Update));
+    assert!(a.lock_all_rows(&table(), LockStrength::Update));
+    assert_eq!(lock(&mut b, 8, LockStrength::KeyShare, LockWait::No).await, Err(LockError::Busy));
+    assert!(!lock_many(&mut b, 0..3, LockStrength::Update) && !b.lock_all_rows(&table(), LockStrength::Update));
     a.release_all();
-    lock(&mut b, 8, RowStrength::Update, LockWait::No).await.unwrap();
-    assert!(lock_many(&mut a, 0..3, RowStrength::Update), "nothing of it is left");
+    lock(&mut b, 8, LockStrength::Update, LockWait::No).await.unwrap();
+    assert!(lock_many(&mut a, 0..3, LockStrength::Update), "nothing of it is left");
 }
 
 #[tokio::test]
@@ -103,15 +103,15 @@ async fn many_rows_are_locked_at_once_and_each_keeps_others_out() {
     let locks = Arc::new(Locks::default());
     let [mut a, mut b, mut c] = [1, 2, 3].map(|process| HeldLocks::new(locks.clone(), process));
     let mark = a.mark();
-    assert!(lock_many(&mut a, 0..1000, RowStrength::Update));
+    assert!(lock_many(&mut a, 0..1000, LockStrength::Update));
     assert!(a.holds_rows());
     // What the transaction has it has under any name.
-    assert!(lock(&mut a, 7, RowStrength::Update, LockWait::No).await.unwrap());
-    assert_eq!(lock(&mut b, 8, RowStrength::KeyShare, LockWait::No).await, Err(LockError::Busy));
-    lock(&mut b, 1000, RowStrength::Update, LockWait::No).await.unwrap();
+    assert!(lock(&mut a, 7, LockStrength::Update, LockWait::No).await.unwrap());
+    assert_eq!(lock(&mut b, 8, LockStrength::KeyShare, LockWait::No).await, Err(LockError::Busy));
+    lock(&mut b, 1000, LockStrength::Update, LockWait::No).await.unwrap();
     let (mut one, mut other) = (
-        Box::pin(lock(&mut b, 9, RowStrength::Update, FOREVER)),
-        Box::pin(lock(&mut c, 9, RowStrength::Update, FOREVER)),
+        Box::pin(lock(&mut b, 9, LockStrength::Update, FOREVER)),
+        Box::pin(lock(&mut c, 9, LockStrength::Update, FOREVER)),
     );
     assert_waits!(one);
     assert_waits!(other);
@@ -128,13 +128,13 @@ async fn many_rows_are_locked_at_once_and_each_keeps_others_out() {
 async fn many_rows_are_not_locked_at_once_where_others_have_one() {
     let locks = Arc::new(Locks::default());
     let [mut a, mut b, mut c] = [1, 2, 3].map(|process| HeldLocks::new(locks.clone(), process));
-    lock(&mut a, 500, RowStrength::KeyShare, FOREVER).await.unwrap();
-    assert!(!lock_many(&mut b, 0..1000, RowStrength::Update));
+    lock(&mut a, 500, LockStrength::KeyShare, FOREVER).await.unwrap();
+    assert!(!lock_many(&mut b, 0..1000, LockStrength::Update));
     assert!(!b.holds_rows() && b.is_empty());
-    assert!(lock_many(&mut b, 0..500, RowStrength::Update));
-    assert!(!lock_many(&mut b, 600..700, RowStrength::Update), "one note for each transaction");
-    assert!(!lock_many(&mut c, 499..510, RowStrength::Update), "the first of them is noted");
-    assert!(lock_many(&mut c, 501..510, RowStrength::Update));
+    assert!(lock_many(&mut b, 0..500, LockStrength::Update));
+    assert!(!lock_many(&mut b, 600..700, LockStrength::Update), "one note for each transaction");
+    assert!(!lock_many(&mut c, 499..510, LockStrength::Update), "the first of them is noted");
+    assert!(lock_many(&mut c, 501..510, LockStrength::Update));
     drop((a, b, c));
     assert!(locks.is_unused());
 }
@@ -143,11 +143,11 @@ async fn many_rows_are_not_locked_at_once_where_others_have_one() {
 async fn a_circle_of_many_rows_and_one_is_found() {
     let locks = Arc::new(Locks::default());
     let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
-    lock(&mut b, 2000, RowStrength::Update, FOREVER).await.unwrap();
-    assert!(lock_many(&mut a, 0..100, RowStrength::NoKeyUpdate));
-    let mut wait = Box::pin(lock(&mut b, 5, RowStrength::Update, FOREVER));
+    lock(&mut b, 2000, LockStrength::Update, FOREVER).await.unwrap();
+    assert!(lock_many(&mut a, 0..100, LockStrength::NoKeyUpdate));
+    let mut wait = Box::pin(lock(&mut b, 5, LockStrength::Update, FOREVER));
     assert_waits!(wait);
-    let circle = lock(&mut a, 2000, RowStrength::Update, FOREVER).await;
+    let circle = lock(&mut a, 2000, LockStrength::Update, FOREVER).await;
     assert!(matches!(circle, Err(LockError::Deadlock(_))), "{circle:?}");
     drop(a);
     wait.await.unwrap();
@@ -165,10 +165,10 @@ async fn many_rows_and_single_ones_exclude_each_other() {
         tokio::spawn(async move {
             for round in 0..300_usize {
                 let mut held = HeldLocks::new(locks.clone(), process);
-                let has_all = process % 2 == 0 && lock_many(&mut held, 0..40, RowStrength::Update);
+                let has_all = process % 2 == 0 && lock_many(&mut held, 0..40, LockStrength::Update);
                 if !has_all {
-                    lock(&mut held, (round * 7) % 3 + 1, RowStrength::Update, FOREVER).await.unwrap();
-                    lock(&mut held, 10, RowStrength::Update, FOREVER).await.unwrap();
+                    lock(&mut held, (round * 7) % 3 + 1, LockStrength::Update, FOREVER).await.unwrap();
+                    lock(&mut held, 10, LockStrength::Update, FOREVER).await.unwrap();
                 }
                 assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "one at a time has row 10");
                 tokio::task::yield_now().await;
@@ -186,9 +186,9 @@ async fn many_rows_and_single_ones_exclude_each_other() {
 async fn a_wait_ends_when_its_time_is_over() {
     let locks = Arc::new(Locks::default());
     let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
-    lock(&mut a, 1, RowStrength::Update, FOREVER).await.unwrap();
+    lock(&mut a, 1, LockStrength::Update, FOREVER).await.unwrap();
     let wait = LockWait::AtMost(Some(Duration::from_millis(20)));
-    assert_eq!(lock(&mut b, 1, RowStrength::Update, wait).await, Err(LockError::Timeout));
+    assert_eq!(lock(&mut b, 1, LockStrength::Update, wait).await, Err(LockError::Timeout));
     drop(a);
     assert!(locks.is_unused());
 }
@@ -197,16 +197,16 @@ async fn a_wait_ends_when_its_time_is_over() {
 async fn a_mark_is_come_back_to() {
     let locks = Arc::new(Locks::default());
     let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
-    lock(&mut a, 1, RowStrength::Share, FOREVER).await.unwrap();
+    lock(&mut a, 1, LockStrength::Share, FOREVER).await.unwrap();
     let mark = a.mark();
-    lock(&mut a, 1, RowStrength::Update, FOREVER).await.unwrap();
-    lock(&mut a, 2, RowStrength::Update, FOREVER).await.unwrap();
+    lock(&mut a, 1, LockStrength::Update, FOREVER).await.unwrap();
+    lock(&mut a, 2, LockStrength::Update, FOREVER).await.unwrap();
     a.release_to(mark);
-    lock(&mut b, 2, RowStrength::Update, LockWait::No).await.unwrap();
-    lock(&mut b, 1, RowStrength::Share, LockWait::No).await.unwrap();
-    lock(&mut b, 1, RowStrength::Update, LockWait::No).await.unwrap_err();
+    lock(&mut b, 2, LockStrength::Update, LockWait::No).await.unwrap();
+    lock(&mut b, 1, LockStrength::Share, LockWait::No).await.unwrap();
+    lock(&mut b, 1, LockStrength::Update, LockWait::No).await.unwrap_err();
     a.release_rows_since(Mark::default(), |row| *row == key(1));
-    lock(&mut b, 1, RowStrength::Update, LockWait::No).await.unwrap();
+    lock(&mut b, 1, LockStrength::Update, LockWait::No).await.unwrap();
 }
 
 #[tokio::test]
@@ -306,14 +306,14 @@ async fn weak_and_strong_locks_of_a_table_never_go_together() {
 async fn a_circle_of_waits_is_found_by_the_last() {
     let locks = Arc::new(Locks::default());
     let [mut a, mut b, mut c] = [11, 12, 13].map(|process| HeldLocks::new(locks.clone(), process));
-    lock(&mut a, 1, RowStrength::Update, FOREVER).await.unwrap();
-    lock(&mut b, 2, RowStrength::Update, FOREVER).await.unwrap();
-    lock(&mut c, 3, RowStrength::Update, FOREVER).await.unwrap();
-    let mut first = Box::pin(lock(&mut a, 2, RowStrength::Update, FOREVER));
+    lock(&mut a, 1, LockStrength::Update, FOREVER).await.unwrap();
+    lock(&mut b, 2, LockStrength::Update, FOREVER).await.unwrap();
+    lock(&mut c, 3, LockStrength::Update, FOREVER).await.unwrap();
+    let mut first = Box::pin(lock(&mut a, 2, LockStrength::Update, FOREVER));
     assert_waits!(first);
-    let mut second = Box::pin(lock(&mut b, 3, RowStrength::Update, FOREVER));
+    let mut second = Box::pin(lock(&mut b, 3, LockStrength::Update, FOREVER));
     assert_waits!(second);
-    let refused = lock(&mut c, 1, RowStrength::Update, FOREVER).await;
+    let refused = lock(&mut c, 1, LockStrength::Update, FOREVER).await;
     let row = |n: usize| format!("a lock on row {} of \"accounts\"", key(n));
     let lines = [
         format!("Process 13 waits for {}; blocked by process 11.", row(1)),
@@ -331,11 +331,11 @@ async fn a_circle_of_waits_is_found_by_the_last() {
 async fn two_who_share_and_both_want_more_are_a_circle() {
     let locks = Arc::new(Locks::default());
     let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
-    lock(&mut a, 1, RowStrength::Share, FOREVER).await.unwrap();
-    lock(&mut b, 1, RowStrength::Share, FOREVER).await.unwrap();
-    let mut first = Box::pin(lock(&mut a, 1, RowStrength::NoKeyUpdate, FOREVER));
+    lock(&mut a, 1, LockStrength::Share, FOREVER).await.unwrap();
+    lock(&mut b, 1, LockStrength::Share, FOREVER).await.unwrap();
+    let mut first = Box::pin(lock(&mut a, 1, LockStrength::NoKeyUpdate, FOREVER));
     assert_waits!(first);
-    let refused = lock(&mut b, 1, RowStrength::NoKeyUpdate, FOREVER).await;
+    let refused = lock(&mut b, 1, LockStrength::NoKeyUpdate, FOREVER).await;
     assert!(matches!(refused, Err(LockError::Deadlock(_))));
 }
 
@@ -343,14 +343,14 @@ async fn two_who_share_and_both_want_more_are_a_circle() {
 async fn the_order_of_a_queue_is_no_reason_to_end_a_transaction() {
     let locks = Arc::new(Locks::default());
     let [mut reader, mut writer, mut other] = [11, 12, 13].map(|process| HeldLocks::new(locks.clone(), process));
-    lock(&mut reader, 1, RowStrength::Share, FOREVER).await.unwrap();
-    lock(&mut other, 2, RowStrength::Update, FOREVER).await.unwrap();
-    let mut writing = Box::pin(lock(&mut writer, 1, RowStrength::Update, FOREVER));
+    lock(&mut reader, 1, LockStrength::Share, FOREVER).await.unwrap();
+    lock(&mut other, 2, LockStrength::Update, FOREVER).await.unwrap();
+    let mut writing = Box::pin(lock(&mut writer, 1, LockStrength::Update, FOREVER));
     assert_waits!(writing);
     // Only the writer that waits is in its way.
-    let mut sharing = Box::pin(lock(&mut other, 1, RowStrength::Share, FOREVER));
+    let mut sharing = Box::pin(lock(&mut other, 1, LockStrength::Share, FOREVER));
     assert_waits!(sharing);
-    let mut closing = Box::pin(lock(&mut reader, 2, RowStrength::Update, FOREVER));
+    let mut closing = Box::pin(lock(&mut reader, 2, LockStrength::Update, FOREVER));
     assert_waits!(closing);
     sharing.await.unwrap();
     drop(other);
@@ -366,12 +366,12 @@ async fn the_order_of_a_queue_is_no_reason_to_end_a_transaction() {
 async fn who_would_close_a_circle_is_in_nobodys_way() {
     let locks = Arc::new(Locks::default());
     let [mut a, mut b, mut bystander] = [11, 12, 13].map(|process| HeldLocks::new(locks.clone(), process));
-    lock(&mut a, 1, RowStrength::Update, FOREVER).await.unwrap();
-    lock(&mut b, 2, RowStrength::Update, FOREVER).await.unwrap();
-    let mut first = Box::pin(lock(&mut a, 2, RowStrength::Update, FOREVER));
+    lock(&mut a, 1, LockStrength::Update, FOREVER).await.unwrap();
+    lock(&mut b, 2, LockStrength::Update, FOREVER).await.unwrap();
+    let mut first = Box::pin(lock(&mut a, 2, LockStrength::Update, FOREVER));
     assert_waits!(first);
-    lock(&mut b, 1, RowStrength::Update, FOREVER).await.unwrap_err();
-    let mut waiting = Box::pin(lock(&mut bystander, 1, RowStrength::Update, FOREVER));
+    lock(&mut b, 1, LockStrength::Update, FOREVER).await.unwrap_err();
+    let mut waiting = Box::pin(lock(&mut bystander, 1, LockStrength::Update, FOREVER));
     assert_waits!(waiting);
     drop(b);
     first.await.unwrap();
@@ -383,17 +383,17 @@ async fn who_would_close_a_circle_is_in_nobodys_way() {
 #[derive(Debug, Clone)]
 struct Step {
     row: usize,
-    strength: RowStrength,
+    strength: LockStrength,
     /// Gives up after so many polls.
     patience: Option<u8>,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let strength = prop_oneof![
-        Just(RowStrength::KeyShare),
-        Just(RowStrength::Share),
-        Just(RowStrength::NoKeyUpdate),
-        Just(RowStrength::Update)
+        Just(LockStrength::KeyShare),
+        Just(LockStrength::Share),
+        Just(LockStrength::NoKeyUpdate),
+        Just(LockStrength::Update)
     ];
     (0..4_usize, strength, prop::option::of(0..3_u8)).prop_map(|(row, strength, patience)| Step {
         row,
@@ -439,10 +439,10 @@ proptest! {
                     let wait = lock(&mut held, step.row, step.strength, FOREVER);
                     let Some(result) = at_most(wait, step.patience).await else { continue };
                     result.unwrap();
-                    let delta = if step.strength >= RowStrength::NoKeyUpdate { -1000 } else { 1 };
+                    let delta = if step.strength >= LockStrength::NoKeyUpdate { -1000 } else { 1 };
                     let before = rows[step.row].fetch_add(delta, Ordering::SeqCst);
                     // A key share goes with one that updates; nothing goes with a second writer.
-                    assert!(before > -1000 || delta == 1 && step.strength == RowStrength::KeyShare, "{before} {step:?}");
+                    assert!(before > -1000 || delta == 1 && step.strength == LockStrength::KeyShare, "{before} {step:?}");
                     tokio::task::yield_now().await;
                     rows[step.row].fetch_sub(delta, Ordering::SeqCst);
                 }
@@ -468,9 +468,9 @@ async fn circles_are_broken_however_many_there_are() {
                 let mut held = HeldLocks::new(locks.clone(), process);
                 let first = (task + usize::try_from(done).unwrap()) % 5;
                 let second = (task * 3 + 1) % 5;
-                lock(&mut held, first, RowStrength::Update, FOREVER).await.unwrap();
+                lock(&mut held, first, LockStrength::Update, FOREVER).await.unwrap();
                 tokio::task::yield_now().await;
-                match lock(&mut held, second, RowStrength::Update, FOREVER).await {
+                match lock(&mut held, second, LockStrength::Update, FOREVER).await {
                     Ok(_) => done += 1,
                     Err(error) => assert!(matches!(error, LockError::Deadlock(_))),
                 }
@@ -490,7 +490,7 @@ async fn locks_of_many_rows_are_a_part_of_the_memory() {
     let mark = a.mark();
     let mut rows = 0;
     let refused = loop {
-        match lock(&mut a, rows, RowStrength::Update, LockWait::No).await {
+        match lock(&mut a, rows, LockStrength::Update, LockWait::No).await {
             Ok(_) => rows += 1,
             Err(error) => break error,
         }
@@ -498,7 +498,7 @@ async fn locks_of_many_rows_are_a_part_of_the_memory() {
     assert!(matches!(refused, LockError::NoMemory(_)), "{refused:?}");
     assert!((2_000..10_000).contains(&rows), "{rows}");
     // A few rows can be locked all the same.
-    lock(&mut b, rows + 1, RowStrength::Update, LockWait::No).await.unwrap();
+    lock(&mut b, rows + 1, LockStrength::Update, LockWait::No).await.unwrap();
     a.release_to(mark);
     assert_eq!(pool.reserved(), 0);
     drop((a, b));

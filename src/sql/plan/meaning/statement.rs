@@ -1,0 +1,172 @@
+//! What a statement means, as far as it is known before it is planned: what is wrong with it, and the types of its parameters.
+//!
+//! The binder goes through a statement in PostgreSQL's order; planning goes another way. What the binder refuses is refused,
+//! with its words and at its place.
+
+use sqlparser::ast::{CopySource, ObjectName, SetExpr};
+use tablegate_bind::statement::{Overriding, Syntax};
+use tablegate_bind::{Parameters, Source, StatementBinder};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::oid::{of_oid, oid};
+use tablegate_types::sql_type::SqlType;
+
+use super::catalogue::KnownTables;
+use crate::aside::aside;
+use crate::plan::planner::Planner;
+use crate::plan::tables::Mentions;
+use crate::syntax::dialect::overriding;
+use crate::syntax::{Command, Statement, walk};
+
+/// What the binder finds of a statement.
+pub(crate) enum Meaning {
+    /// It is right, and its parameters are of these types.
+    Found(Vec<SqlType>),
+    /// It is wrong.
+    Refused(Box<SqlError>),
+    /// The binder does not know such statements yet.
+    Unknown,
+}
+
+impl Meaning {
+    /// What a statement means; `declared` are the parameter types that the client gave.
+    pub(crate) async fn of(planner: &Planner<'_>, statement: &Statement, declared: &[SqlType]) -> Self {
+        let Some((syntax, overriding)) = syntax_of(&statement.command) else { return Meaning::Unknown };
+        let known = KnownTables::of(planner, &tables_of(syntax)).await;
+        let source = Source::new(&statement.source);
+        let types = declared.iter().map(|given| if *given == SqlType::Unknown { 0 } else { oid(given) }).collect();
+        let mut parameters = Parameters::variable(types);
+        let binder = StatementBinder::new(&known)
+            .with_source(&source)
+            .with_reading(planner.reading())
+            .with_overriding(overriding);
+        match aside(|| binder.bind(syntax, &mut parameters)) {
+            Err(refused) if is_not_of_the_statement(refused.kind) => Meaning::Unknown,
+            Err(refused) => Meaning::Refused(refused),
+            Ok(_) => Meaning::Found(types_of(&parameters, declared)),
+        }
+    }
+
+    /// The same of what is planned ahead. Rows that are written out are read once, where they are put in: what is wrong with
+    /// their values is found there.
+    pub(crate) async fn of_planned(planner: &Planner<'_>, statement: &Statement, declared: &[SqlType]) -> Self {
+        match &statement.command {
+            Command::Insert(command)
+                if command.insert.source.as_ref().is_some_and(|query| matches!(*query.body, SetExpr::Values(_))) =>
+            {
+                Meaning::Unknown
+            }
+            _ => Self::of(planner, statement, declared).await,
+        }
+    }
+
+    /// The types of the parameters, those that are not found yet unknown.
+    pub(crate) fn parameters<'d>(&'d self, declared: &'d [SqlType]) -> &'d [SqlType] {
+        match self {
+            Meaning::Found(types) => types,
+            Meaning::Refused(_) | Meaning::Unknown => declared,
+        }
+    }
+
+    /// What planning gives, or running, of a statement that is not refused.
+    ///
+    /// # Errors
+    /// The binder's, unless the other one is not about the statement, or tells a way out of what this product does not do.
+    pub(crate) fn judge<T>(self, planned: SqlResult<T>) -> SqlResult<T> {
+        let Meaning::Refused(mut found) = self else { return planned };
+        let refused = match planned {
+            Ok(_) => return Err(found),
+            Err(refused) => refused,
+        };
+        let tells_a_way_out = refused.kind == ErrorKind::FeatureNotSupported && refused.hint.is_some();
+        if tells_a_way_out || is_of_circumstances(refused.kind) {
+            return Err(refused);
+        }
+        if found.kind == refused.kind {
+            // Of the same both have something that helps.
+            let SqlError { detail, hint, schema, table, column, constraint, .. } = *refused;
+            found.hint = if detail.is_some() { hint } else { found.hint.or(hint) };
+            found.detail = detail.or(found.detail);
+            (found.schema, found.table, found.column, found.constraint) = (schema, table, column, constraint);
+        }
+        Err(found)
+    }
+}
+
+/// The types that were found, `Unknown` for those that have no form here.
+fn types_of(parameters: &Parameters, declared: &[SqlType]) -> Vec<SqlType> {
+    let found = parameters.found().unwrap_or_default();
+    let types = found.iter().enumerate().map(|(at, found)| match declared.get(at) {
+        Some(given) if *given != SqlType::Unknown => given.clone(),
+        _ => of_oid(*found).unwrap_or(SqlType::Unknown),
+    });
+    types.collect()
+}
+
+/// The syntax that is bound, and what an INSERT says about identity columns.
+fn syntax_of(command: &Command) -> Option<(Syntax<'_>, Overriding)> {
+    let syntax = match command {
+        Command::Query(query) => Syntax::Query(query),
+        Command::Insert(command) => {
+            let overriding = match command.overriding {
+                None => Overriding::Nothing,
+                Some(overriding::Overriding::System) => Overriding::System,
+                Some(overriding::Overriding::User) => Overriding::User,
+            };
+            return Some((Syntax::Insert(&command.insert), overriding));
+        }
+        Command::Update(update) => Syntax::Update(update),
+        Command::Delete(delete) => Syntax::Delete(delete),
+        Command::Merge(merge) => Syntax::Merge(merge),
+        Command::Explain(explain) => return syntax_of(&explain.inner.command),
+        Command::CreateTableAs(command) => Syntax::Query(&command.query),
+        Command::CreateView(create) => Syntax::Query(&create.query),
+        Command::Copy(copy) => match &copy.source {
+            CopySource::Query(query) => Syntax::Query(query),
+            CopySource::Table { .. } => return None,
+        },
+        _ => return None,
+    };
+    Some((syntax, Overriding::Nothing))
+}
+
+/// The names of the tables in it.
+fn tables_of(syntax: Syntax<'_>) -> Vec<ObjectName> {
+    let mut mentions = Mentions::default();
+    let _ = match syntax {
+        Syntax::Query(query) => walk(query, &mut mentions),
+        Syntax::Insert(insert) => walk(insert, &mut mentions),
+        Syntax::Update(update) => walk(update, &mut mentions),
+        Syntax::Delete(delete) => walk(delete, &mut mentions),
+        Syntax::Merge(merge) => walk(merge, &mut mentions),
+    };
+    mentions.tables
+}
+
+/// Whether the binder says nothing of the statement: it does not know such ones, or was stopped.
+fn is_not_of_the_statement(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::FeatureNotSupported | ErrorKind::Internal) || is_of_circumstances(kind)
+}
+
+/// Whether an error is about what happened, rather than about the statement: whatever else is wrong with that stays unsaid.
+fn is_of_circumstances(kind: ErrorKind) -> bool {
+    use ErrorKind as K;
+    matches!(
+        kind,
+        K::QueryCanceled
+            | K::Shutdown
+            | K::OutOfMemory
+            | K::DiskFull
+            | K::StoreFailure
+            | K::DataCorrupted
+            | K::OutcomeUnknown
+            | K::HalfCommitted
+            | K::Throttled
+            | K::SerializationFailure
+            | K::DeadlockDetected
+            | K::LockNotAvailable
+            | K::InsufficientPrivilege
+            | K::ReadOnlyTransaction
+            | K::InFailedTransaction
+            | K::TooComplex
+    )
+}
