@@ -84,7 +84,7 @@ async fn a_cast_declares_the_parameter() {
         ("SELECT $1::regtype", 2206),
         ("SELECT $1::oid", 26),
         ("SELECT conname FROM pg_constraint WHERE conrelid IN ($1::oid)", 26),
-        ("SELECT typname FROM pg_type WHERE typinput = $1", 24),
+        ("SELECT typname FROM pg_type WHERE typinput = $1", 26),
     ] {
         let messages = client.ask(&[parse("", sql, &[]), describe(b'S', ""), sync()]).await;
         let described = messages.iter().find(|message| message.tag == 't');

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
-    ObjectName,
+    ObjectName, Spanned,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -17,6 +17,9 @@ use crate::name::Name;
 use crate::place::{AtPlace, Place};
 use crate::resolve::{Asked, Chosen, Fit, Unresolved, signature};
 use crate::typing::Field;
+
+/// What `normalize` takes behind its text.
+const FORMS: [&str; 4] = ["NFC", "NFD", "NFKC", "NFKD"];
 
 /// The arguments of a call, bound.
 struct Arguments {
@@ -156,12 +159,20 @@ impl Binder<'_> {
 
     /// The form in `normalize(a, nfc)` is a word.
     fn arguments_of_words(&mut self, name: &str, list: &FunctionArgumentList, start: Place) -> SqlResult<Arguments> {
-        let [first, FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(form)))] = list.args.as_slice() else {
+        let [first, FunctionArg::Unnamed(FunctionArgExpr::Expr(form))] = list.args.as_slice() else {
             return self.arguments(list, start);
         };
         if name != "normalize" {
             return self.arguments(list, start);
         }
+        let form = match form {
+            Expr::Identifier(form) if FORMS.iter().any(|known| form.value.eq_ignore_ascii_case(known)) => form,
+            other => {
+                let place = Place::start(other.span());
+                let message = format!("syntax error at or near \"{other}\"");
+                return Err(SqlError::new(ErrorKind::Syntax, message).at_place(place));
+            }
+        };
         let alone = FunctionArgumentList { args: vec![first.clone()], ..list.clone() };
         let mut arguments = self.arguments(&alone, start)?;
         let form_name = form.value.to_ascii_uppercase();

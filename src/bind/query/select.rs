@@ -265,6 +265,11 @@ impl Level<'_> {
             }
             Some(_) => return Err(SqlError::not_supported("this form of LIMIT")),
         };
+        if let (Some(limit), Some(_)) = (limit, parts.fetch) {
+            let place = self.context.source.and_then(|source| source.next(Place::start(limit.span()), "FETCH"));
+            let error = SqlError::new(ErrorKind::Syntax, "syntax error at or near \"FETCH\"");
+            return Err(error.at_place(place.unwrap_or(Place::NOWHERE)));
+        }
         if let Some(offset) = offset {
             self.query.offset = Some(self.limit(offset, Usage::Offset)?);
         }

@@ -62,8 +62,22 @@ impl Level<'_> {
 
     pub(crate) fn target(&mut self, expr: &Expr, alias: Option<String>, usage: Usage) -> SqlResult<Target> {
         let bound = self.binding(usage, |binder| binder.bind(expr))?;
-        let name = alias.unwrap_or_else(|| self.name_of(expr));
+        let name = alias.or_else(|| self.stored_name(expr, &bound)).unwrap_or_else(|| self.name_of(expr));
         Ok(Target { origin: self.origin(&bound), expr: bound, name, is_hidden: false })
+    }
+
+    /// The name of a column as its table has it, however the statement spells it.
+    fn stored_name(&self, expr: &Expr, bound: &BoundExpr) -> Option<String> {
+        let written = match expr {
+            Expr::Identifier(ident) => ident,
+            Expr::CompoundIdentifier(parts) => parts.last()?,
+            _ => return None,
+        };
+        let ExprKind::Column { level, entry, column } = bound.kind else { return None };
+        let scope = self.scope();
+        let known = scope.level(level)?.get(entry)?;
+        let name = known.columns.get(column).map(|column| &column.name)?;
+        name_of(written).is(name).then(|| name.clone())
     }
 
     pub(crate) fn name_of(&self, expr: &Expr) -> String {

@@ -45,7 +45,7 @@ pub(super) use fold::{constants, folded, has_constant_part, is_foldable, is_immu
 pub(super) use function::refused as refused_call;
 pub(super) use kernels::{Choice, Found, choice_of};
 pub(super) use parameters::{Parameters, index as parameter_number, value_of as parameter_value};
-pub(super) use pass::{engine_form, typed as type_plan};
+pub(super) use pass::{Forms, Surroundings, engine_form, typed as type_plan};
 pub(super) use pending::{
     cast_function, field_function, find as find_function, missing as missing_function, row_function,
 };

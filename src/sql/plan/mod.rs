@@ -2,7 +2,7 @@
 //!
 //! [`tables`] finds what the FROM clauses mean, [`names`] rewrites the query so that every identifier has its stored
 //! spelling and every column its PostgreSQL label, [`forms`] replaces what DataFusion does not take, [`edm_types`] finds the
-//! columns of stored types, [`meaning`] asks the binder what a statement means, and is told what is wrong with it, [`planner`] hands the result to DataFusion and has its expressions typed, [`unnest`] makes
+//! columns of stored types, [`lower`] makes a plan of what is bound, as far as it has a form for it, [`meaning`] asks the binder what a statement means, and is told what is wrong with it, [`planner`] hands the result to DataFusion and has its expressions typed, [`unnest`] makes
 //! joins of the sub-queries. When it runs, [`joins`] puts its tables in order. [`direct`] runs what is a read by key without the optimizer.
 
 mod around;
@@ -17,6 +17,7 @@ mod frames;
 mod guarded_calls;
 mod joins;
 mod list_order;
+mod lower;
 mod meaning;
 mod multisets;
 mod names;

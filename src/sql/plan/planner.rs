@@ -11,7 +11,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use futures::{StreamExt, stream};
 use sqlparser::ast::{ObjectName, Query, Statement};
-use tablegate_bind::BoundExpr;
+use tablegate_bind::{BoundExpr, BoundQuery};
 use tablegate_store::table::{Promises, TableSize};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::interrupt::Interrupt;
@@ -29,8 +29,8 @@ use super::system::SystemRelations;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
 use super::{
-    changes, edm_types, frames, guarded_calls, joins, list_order, multisets, names, origins, settings_in_turn, size,
-    unnest,
+    changes, edm_types, frames, guarded_calls, joins, list_order, lower, multisets, names, origins, settings_in_turn,
+    size, unnest,
 };
 use crate::apart::apart;
 use crate::aside::aside;
@@ -117,7 +117,20 @@ impl Planner<'_> {
     /// # Errors
     /// The errors of planning the query: names, types, what DataFusion does not do.
     pub(crate) async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
-        self.plan_with(query, &Tables::default(), declared).await
+        self.plan_bound(query, declared, None).await
+    }
+
+    /// Plans a query of which the binder may have found what it means.
+    ///
+    /// # Errors
+    /// As [`Planner::plan`].
+    pub(crate) async fn plan_bound(
+        &self,
+        query: &Query,
+        declared: &[SqlType],
+        meaning: Option<&BoundQuery>,
+    ) -> SqlResult<PlannedQuery> {
+        self.plan_meant(query, &Tables::default(), declared, meaning).await
     }
 
     /// Plans a query that finds some of its tables in memory.
@@ -130,6 +143,16 @@ impl Planner<'_> {
         given: &Tables,
         declared: &[SqlType],
     ) -> SqlResult<PlannedQuery> {
+        self.plan_meant(query, given, declared, None).await
+    }
+
+    async fn plan_meant(
+        &self,
+        query: &Query,
+        given: &Tables,
+        declared: &[SqlType],
+        meaning: Option<&BoundQuery>,
+    ) -> SqlResult<PlannedQuery> {
         let query = self.around.over(query)?;
         let query = self.system.with_relations(&query);
         let mentions = Mentions::of(&query);
@@ -141,7 +164,10 @@ impl Planner<'_> {
             self.system.see(self.engine, &self.reads).await?;
         }
         let tables = self.tables_with(&mentions, given).await?;
-        aside(|| self.plan_over(&query, &tables, declared))
+        aside(|| match self.lowered(meaning, &tables, declared) {
+            Some(typed) => self.planned(typed, &tables),
+            None => self.plan_over(&query, &tables, declared),
+        })
     }
 
     /// The tables of a query's FROM clause, in which another table must not be named.
@@ -186,7 +212,20 @@ impl Planner<'_> {
         if let Some(ungrouped) = refused {
             return Err(typed.err().filter(|error| is_of_types(error.kind)).unwrap_or(ungrouped));
         }
-        let (plan, parameters, named) = typed?;
+        self.planned(typed?, tables)
+    }
+
+    /// The plan of what a query means; `None` where something in it has no form yet, or is wrong: then it is told by the other
+    /// way what.
+    fn lowered(&self, meaning: Option<&BoundQuery>, tables: &Tables, declared: &[SqlType]) -> Option<TypedPlan> {
+        let found = self.parameters(declared);
+        let plan = lower::lowered(meaning?, tables, &found).ok()??;
+        size::check(&plan).ok()?;
+        let plan = arranged(plan).ok()?;
+        Some((plan, found.types(), found.met()))
+    }
+
+    fn planned(&self, (plan, parameters, named): TypedPlan, tables: &Tables) -> SqlResult<PlannedQuery> {
         let columns = result_columns(&plan, tables);
         let plan = unnest::unnest(plan)?;
         let relations: Vec<_> = tables.relations().cloned().collect();
@@ -500,9 +539,13 @@ impl Planner<'_> {
         let planner = SqlToRel::new_with_options(&context, options);
         let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
         size::check(&plan)?;
-        let plan = expr::type_plan(plan, types)?;
-        list_order::kept(multisets::counted(frames::in_groups(plan)?)?)
+        arranged(expr::type_plan(plan, types)?)
     }
+}
+
+/// A plan whose expressions are typed, with what PostgreSQL promises of its rows and the engine does not.
+fn arranged(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
+    list_order::kept(multisets::counted(frames::in_groups(plan)?)?)
 }
 
 /// The physical plan of a query.

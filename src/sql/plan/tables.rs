@@ -96,6 +96,10 @@ impl Tables {
         self.entries.extend(others.entries.iter().map(|(name, entry)| (name.clone(), entry.clone())));
     }
 
+    pub(super) fn entries(&self) -> impl Iterator<Item = &TableEntry> {
+        self.entries.values()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -13,7 +13,7 @@ use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult, Topic};
 use tablegate_types::sql_type::SqlType;
 
 use super::locking::{Given, LockingStatement};
-use super::prepare::{Plan, plan};
+use super::prepare::{Plan, plan_command};
 use super::{Position, Session};
 use crate::dml::{Changed, PreparedDml, WriteMode, Writes, insert_all};
 use crate::place::Place;
@@ -228,7 +228,7 @@ impl Session {
             }
             return Ok(None);
         }
-        match plan(&planner, command, declared).await? {
+        match plan_command(&planner, command, declared).await? {
             Plan::Dml(fresh) if fresh.columns() == dml.columns() && fresh.parameters() == dml.parameters() => {
                 Ok(Some(*fresh))
             }

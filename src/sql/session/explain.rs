@@ -64,12 +64,12 @@ impl Session {
             Command::CreateTableAs(create) => self.explain_create_as(create, position, &options).await?,
             Command::Cursor(CursorCommand::Declare(declare)) => {
                 self.check_privileges(&declare.query.command).await?;
-                let plan = plan(&self.planner(), &declare.query.command, declared).await?;
+                let (plan, _) = plan(&self.planner(), &declare.query, declared).await?;
                 let explained = Explained { plan: &plan, statement: &declare.query, declared, parameters };
                 self.explain_plan(&explained, position, &options).await?
             }
-            command => {
-                let plan = plan(&self.planner(), command, declared).await?;
+            _ => {
+                let (plan, _) = plan(&self.planner(), inner, declared).await?;
                 let explained = Explained { plan: &plan, statement: inner, declared, parameters };
                 self.explain_plan(&explained, position, &options).await?
             }
@@ -109,7 +109,7 @@ impl Session {
         let statement = prepared.statement();
         self.check_privileges(&statement.command).await?;
         let declared = &prepared.parameters;
-        let plan = Box::pin(plan(&self.planner(), &statement.command, declared)).await?;
+        let (plan, _) = Box::pin(plan(&self.planner(), statement, declared)).await?;
         let explained = Explained { plan: &plan, statement, declared, parameters: &values };
         self.explain_plan(&explained, position, options).await
     }

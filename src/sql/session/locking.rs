@@ -8,7 +8,7 @@ use sqlparser::ast::Query;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
-use super::prepare::{Plan, Prepared, plan};
+use super::prepare::{Plan, Prepared, plan_command};
 use super::run::plan_changed;
 use super::{Position, Session};
 use crate::locking::{LockedRows, LockingQuery, LockingSubQueries};
@@ -50,7 +50,7 @@ impl LockingStatement {
         let taken = LockingSubQueries::prepare(planner, command, &mut declared).await?;
         let Some((sub_queries, command)) = taken else { return Ok(None) };
         let around = planner.clone().with(sub_queries.empty_tables()?);
-        let plan = Box::pin(plan(&around, &command, &declared)).await?;
+        let plan = Box::pin(plan_command(&around, &command, &declared)).await?;
         Ok(Some(Self { sub_queries, command, plan, declared }))
     }
 }
@@ -86,7 +86,7 @@ impl Session {
                 let reads = self.reads();
                 let given = self.lock_sub_queries(statement, parameters, &reads, None).await?;
                 let planner = self.planner_on(reads).with(given.tables);
-                let Plan::Query(fresh) = plan(&planner, &given.command, &statement.declared).await? else {
+                let Plan::Query(fresh) = plan_command(&planner, &given.command, &statement.declared).await? else {
                     return Err(not_a_query());
                 };
                 super::run::check_same_shape(described, &fresh)?;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use tablegate_bind::BoundQuery;
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Style;
@@ -94,15 +95,10 @@ impl Prepared {
                 let query = Self::prepare(planner, declare.query.clone(), declared, known);
                 Plan::Declare(Box::new(Box::pin(query).await?))
             }
-            command => {
-                let meaning = Box::pin(Meaning::of_planned(planner, &statement, declared)).await;
-                types = meaning.parameters(declared).to_vec();
-                let planned = plan(planner, command, &types).await;
-                let meaning = match (&planned, meaning) {
-                    (Err(_), Meaning::Unknown) => Box::pin(Meaning::of(planner, &statement, declared)).await,
-                    (_, meaning) => meaning,
-                };
-                meaning.judge(planned)?
+            _ => {
+                let (plan, found) = plan(planner, &statement, declared).await?;
+                types = found;
+                plan
             }
         };
         let mut is_binary = false;
@@ -112,7 +108,7 @@ impl Prepared {
             }
             Plan::Utility => match &statement.command {
                 Command::Explain(explain) => {
-                    let inner = Box::pin(self::plan(planner, &explain.inner.command, declared)).await?;
+                    let (inner, _) = Box::pin(self::plan(planner, &explain.inner, declared)).await?;
                     (inner.shape().0, Some(super::explain::columns(explain)?))
                 }
                 Command::SetConfig(_) => (Vec::new(), Some([super::set_config::column()].into())),
@@ -196,8 +192,39 @@ impl Prepared {
     }
 }
 
-/// Plans what can be planned before it runs.
-pub(super) async fn plan(planner: &Planner<'_>, command: &Command, declared: &[SqlType]) -> SqlResult<Plan> {
+/// Plans what can be planned before it runs; the types of its parameters too, as far as they are known.
+///
+/// # Errors
+/// What is wrong with the statement, and those of planning.
+pub(super) async fn plan(
+    planner: &Planner<'_>,
+    statement: &Statement,
+    declared: &[SqlType],
+) -> SqlResult<(Plan, Vec<SqlType>)> {
+    let meaning = Box::pin(Meaning::of_planned(planner, statement, declared)).await;
+    let types = meaning.parameters(declared).to_vec();
+    let planned = plan_meant(planner, &statement.command, &types, meaning.query()).await;
+    let meaning = match (&planned, meaning) {
+        (Err(_), Meaning::Unknown) => Box::pin(Meaning::of(planner, statement, declared)).await,
+        (_, meaning) => meaning,
+    };
+    Ok((meaning.judge(planned)?, types))
+}
+
+/// The same of a command alone, of which nothing is found beforehand.
+///
+/// # Errors
+/// Those of planning.
+pub(super) async fn plan_command(planner: &Planner<'_>, command: &Command, declared: &[SqlType]) -> SqlResult<Plan> {
+    plan_meant(planner, command, declared, None).await
+}
+
+async fn plan_meant(
+    planner: &Planner<'_>,
+    command: &Command,
+    declared: &[SqlType],
+    meaning: Option<&BoundQuery>,
+) -> SqlResult<Plan> {
     if let Some(statement) = LockingStatement::prepare(planner, command, declared).await? {
         return Ok(Plan::LockingStatement(Box::new(statement)));
     }
@@ -208,7 +235,7 @@ pub(super) async fn plan(planner: &Planner<'_>, command: &Command, declared: &[S
         Command::Query(query) if !query.locks.is_empty() => {
             Plan::Locking(Box::new(LockingQuery::prepare(planner, query, declared).await?))
         }
-        Command::Query(query) => Plan::Query(Box::new(planner.plan(query, declared).await?)),
+        Command::Query(query) => Plan::Query(Box::new(planner.plan_bound(query, declared, meaning).await?)),
         _ => Plan::Utility,
     })
 }

@@ -239,7 +239,7 @@ impl Session {
         if planner.is_current(query).await? {
             planner.run(query, parameters).await
         } else {
-            let Plan::Query(fresh) = plan(&planner, &prepared.statement.command, &prepared.declared).await? else {
+            let (Plan::Query(fresh), _) = plan(&planner, &prepared.statement, &prepared.declared).await? else {
                 return Err(SqlError::new(ErrorKind::Internal, "a query was planned as something else"));
             };
             check_same_shape(query, &fresh)?;

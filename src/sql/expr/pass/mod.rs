@@ -32,7 +32,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, Subquery};
 use tablegate_types::error::{SqlError, SqlResult};
 
-pub(crate) use self::bound::bound as engine_form;
+pub(crate) use self::bound::{Forms, Surroundings, bound as engine_form};
 use super::operand::Operand;
 use super::parameters::Parameters;
 use crate::stoppable;

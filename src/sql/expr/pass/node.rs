@@ -204,14 +204,14 @@ impl Pass<'_> {
         }
     }
 
-    fn in_subquery(&self, mut within: InSubquery, schema: &DFSchema) -> Result<Expr> {
+    pub(super) fn in_subquery(&self, mut within: InSubquery, schema: &DFSchema) -> Result<Expr> {
         let (expr, subquery) = self.beside_subquery(Operator::Eq, *within.expr, within.subquery, schema)?;
         within.expr = Box::new(expr);
         within.subquery = subquery;
         Ok(Expr::InSubquery(within))
     }
 
-    fn set_comparison(&self, mut set: SetComparison, schema: &DFSchema) -> Result<Expr> {
+    pub(super) fn set_comparison(&self, mut set: SetComparison, schema: &DFSchema) -> Result<Expr> {
         let (expr, subquery) = self.beside_subquery(set.op, *set.expr, set.subquery, schema)?;
         set.expr = Box::new(expr);
         set.subquery = subquery;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use arrow::datatypes::Field;
-use datafusion::common::{Column, Result};
+use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionDefinition};
-use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, Window, cast};
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection, Window, cast};
 use tablegate_types::sql_type::SqlType;
 
 use crate::expr::operand::relabelled;
@@ -67,6 +67,18 @@ pub(super) fn windowed(window: Window) -> Result<LogicalPlan> {
         return Ok(LogicalPlan::Window(window));
     }
     Projection::try_new(columns, Arc::new(LogicalPlan::Window(window))).map(LogicalPlan::Projection)
+}
+
+/// The value of a window function, with the type that [`windowed`] gives its column.
+pub(super) fn window_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
+    if gives_integer(&call) {
+        return Ok(cast(call, SqlType::Int4.arrow()));
+    }
+    let field = call.to_field(schema)?.1;
+    Ok(match plain_type(&field) {
+        Some(value_type) => relabelled(call, &value_type),
+        None => call,
+    })
 }
 
 /// The type of a field without the length or precision that is declared with it; `None` when there is none.

@@ -5,7 +5,7 @@
 
 use sqlparser::ast::{CopySource, ObjectName, SetExpr};
 use tablegate_bind::statement::{Overriding, Syntax};
-use tablegate_bind::{Parameters, Source, StatementBinder};
+use tablegate_bind::{BoundQuery, BoundStatement, Parameters, Source, StatementBinder};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::oid::{of_oid, oid};
 use tablegate_types::sql_type::SqlType;
@@ -19,8 +19,13 @@ use crate::syntax::{Command, Statement, walk};
 
 /// What the binder finds of a statement.
 pub(crate) enum Meaning {
-    /// It is right, and its parameters are of these types.
-    Found(Vec<SqlType>),
+    /// It is right.
+    Found {
+        /// The types of its parameters.
+        parameters: Vec<SqlType>,
+        /// The query, if it is one.
+        query: Option<Box<BoundQuery>>,
+    },
     /// It is wrong.
     Refused(Box<SqlError>),
     /// The binder does not know such statements yet.
@@ -42,28 +47,42 @@ impl Meaning {
         match aside(|| binder.bind(syntax, &mut parameters)) {
             Err(refused) if is_not_of_the_statement(refused.kind) => Meaning::Unknown,
             Err(refused) => Meaning::Refused(refused),
-            Ok(_) => Meaning::Found(types_of(&parameters, declared)),
+            Ok(bound) => Meaning::Found {
+                parameters: types_of(&parameters, declared),
+                query: match bound {
+                    BoundStatement::Query(query) => Some(query),
+                    BoundStatement::Change(_) => None,
+                },
+            },
         }
     }
 
-    /// The same of what is planned ahead. Rows that are written out are read once, where they are put in: what is wrong with
-    /// their values is found there.
+    /// The same of what is planned ahead. What else there is, is looked at when it runs: the tables may not be there yet. And rows
+    /// that are written out are read once, where they are put in: what is wrong with their values is found there.
     pub(crate) async fn of_planned(planner: &Planner<'_>, statement: &Statement, declared: &[SqlType]) -> Self {
-        match &statement.command {
-            Command::Insert(command)
-                if command.insert.source.as_ref().is_some_and(|query| matches!(*query.body, SetExpr::Values(_))) =>
-            {
-                Meaning::Unknown
+        let is_bound = match &statement.command {
+            Command::Query(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => true,
+            Command::Insert(command) => {
+                command.insert.source.as_ref().is_none_or(|query| !matches!(*query.body, SetExpr::Values(_)))
             }
-            _ => Self::of(planner, statement, declared).await,
-        }
+            _ => false,
+        };
+        if is_bound { Self::of(planner, statement, declared).await } else { Meaning::Unknown }
     }
 
     /// The types of the parameters, those that are not found yet unknown.
     pub(crate) fn parameters<'d>(&'d self, declared: &'d [SqlType]) -> &'d [SqlType] {
         match self {
-            Meaning::Found(types) => types,
+            Meaning::Found { parameters, .. } => parameters,
             Meaning::Refused(_) | Meaning::Unknown => declared,
+        }
+    }
+
+    /// What a query means.
+    pub(crate) fn query(&self) -> Option<&BoundQuery> {
+        match self {
+            Meaning::Found { query, .. } => query.as_deref(),
+            Meaning::Refused(_) | Meaning::Unknown => None,
         }
     }
 

@@ -1,13 +1,18 @@
-//! Expressions that are bound become the engine's: each operator, function and cast by what stands for it here.
+//! What is bound becomes the engine's: each operator, function and cast by what stands for it here.
 //!
 //! What the binder found is not found again: a name is a column's number, a literal has its type. Casts that nobody asked for
 //! are left to the operation around them, which knows in which layout of a type it computes.
 
+mod rows;
+mod sub_query;
+
 use std::cell::RefCell;
 
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Case, Expr, Operator};
+use datafusion::logical_expr::expr::{InList, Placeholder};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Case, Expr, LogicalPlan, Operator, Subquery};
+use tablegate_bind::BoundQuery;
 use tablegate_bind::catalogue::oids;
 use tablegate_bind::expr::{BoundExpr, CastMethod, ExprKind, Index, Literal, Test, ValueWord, Written};
 use tablegate_types::error::SqlResult;
@@ -17,24 +22,100 @@ use tablegate_types::sql_type::SqlType;
 use tablegate_types::stack::deeper;
 use tablegate_types::style::Reading;
 
-use super::{Pass, chains, raised};
+use super::{Pass, chains, costs, raised};
 use crate::expr::literal;
 use crate::expr::operand::Operand;
 use crate::expr::operation::comparison_operator;
 use crate::expr::parameters::Parameters;
 use crate::expr::pending::{IS_DISTINCT, Meaning, find};
 use crate::expr::typed::ValueType;
+use crate::stoppable;
+
+/// What stands around an expression: what its columns are, and its sub-queries.
+pub(crate) trait Surroundings {
+    /// The columns that expressions are computed over.
+    fn schema(&self) -> &DFSchema;
+
+    /// A column of a query so many outside of this one; `None` where it has no form of the engine's yet.
+    ///
+    /// # Errors
+    /// When there is no such column.
+    fn column(&self, level: usize, entry: usize, column: usize) -> SqlResult<Option<Expr>>;
+
+    /// The query that the expressions are of.
+    fn query(&self) -> Option<&BoundQuery> {
+        None
+    }
+
+    /// A sub-query of this query, by its number.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn sub_query(&self, _number: usize) -> SqlResult<Option<Subquery>> {
+        Ok(None)
+    }
+}
+
+/// The columns of one table.
+struct OneTable<'s>(&'s DFSchema);
+
+impl Surroundings for OneTable<'_> {
+    fn schema(&self) -> &DFSchema {
+        self.0
+    }
+
+    fn column(&self, level: usize, _entry: usize, column: usize) -> SqlResult<Option<Expr>> {
+        Ok((level == 0).then(|| Expr::Column(Column::from(self.0.qualified_field(column)))))
+    }
+}
+
+/// Makes what is bound the engine's: expressions, and what the nodes of a plan ask of them.
+pub(crate) struct Forms<'p>(Pass<'p>);
+
+impl<'p> Forms<'p> {
+    pub(crate) fn new(parameters: &'p Parameters<'p>) -> Self {
+        Self(Pass { parameters, outer: RefCell::default() })
+    }
+
+    /// The engine's form of an expression; `None` where something in it has none yet.
+    ///
+    /// # Errors
+    /// What is wrong with the types of operands, and what the input function of a type says of a literal.
+    pub(crate) fn expr(&self, expr: &BoundExpr, around: &dyn Surroundings) -> SqlResult<Option<Expr>> {
+        Ok(match self.0.bound(expr, around)? {
+            Some(expr) => Some(chains::guarded(chains::texts_evenly(expr)?)?),
+            None => None,
+        })
+    }
+
+    /// The same of a condition: what costs little is asked first.
+    ///
+    /// # Errors
+    /// As [`Forms::expr`].
+    pub(crate) fn condition(&self, expr: &BoundExpr, around: &dyn Surroundings) -> SqlResult<Option<Expr>> {
+        Ok(match self.0.bound(expr, around)? {
+            Some(expr) => Some(chains::guarded(costs::cheapest_first(chains::texts_evenly(expr)?)?)?),
+            None => None,
+        })
+    }
+
+    /// A node of a plan over inputs that are right, whose own expressions have their types: with what it asks of them.
+    ///
+    /// # Errors
+    /// 42883 for what cannot be sorted or told apart, and when the engine refuses the node.
+    pub(crate) fn node(&self, plan: LogicalPlan) -> SqlResult<LogicalPlan> {
+        stoppable::check()?;
+        let schema = merge_schema(&plan.inputs());
+        Ok(self.0.finished(plan, &schema)?)
+    }
+}
 
 /// The engine's form of an expression over these columns; `None` where something in it has none yet.
 ///
 /// # Errors
-/// What is wrong with the types of operands, and what the input function of a type says of a literal.
+/// As [`Forms::expr`].
 pub(crate) fn bound(expr: &BoundExpr, schema: &DFSchema, parameters: &Parameters<'_>) -> SqlResult<Option<Expr>> {
-    let pass = Pass { parameters, outer: RefCell::default() };
-    Ok(match pass.bound(expr, schema)? {
-        Some(expr) => Some(chains::guarded(chains::texts_evenly(expr)?)?),
-        None => None,
-    })
+    Forms::new(parameters).expr(expr, &OneTable(schema))
 }
 
 /// Hands on that something has no form of the engine's yet.
@@ -46,128 +127,157 @@ macro_rules! formed {
         }
     };
 }
+use formed;
 
 impl Pass<'_> {
-    fn bound(&self, expr: &BoundExpr, schema: &DFSchema) -> Result<Option<Expr>> {
-        deeper(|| self.bound_form(expr, schema))
+    fn bound(&self, expr: &BoundExpr, around: &dyn Surroundings) -> Result<Option<Expr>> {
+        stoppable::check()?;
+        deeper(|| self.bound_form(expr, around))
     }
 
-    fn bound_form(&self, expr: &BoundExpr, schema: &DFSchema) -> Result<Option<Expr>> {
+    fn bound_form(&self, expr: &BoundExpr, around: &dyn Surroundings) -> Result<Option<Expr>> {
         Ok(Some(match &expr.kind {
-            ExprKind::Column { level: 0, column, .. } => {
-                let (qualifier, field) = schema.qualified_field(*column);
-                Expr::Column(Column::new(qualifier.cloned(), field.name()))
+            ExprKind::Column { .. } | ExprKind::Parameter(_)
+                if declared_of_oid(expr.ty.oid, expr.ty.typmod).is_none_or(|declared| !is_plain(&declared)) =>
+            {
+                return Ok(None);
             }
+            ExprKind::Column { level, entry, column } => {
+                formed!(around.column(*level, *entry, *column).map_err(raised))
+            }
+            ExprKind::Parameter(number) => {
+                let parameter = Placeholder { id: format!("${number}"), field: None };
+                self.parameters().see(&parameter.id);
+                match self.parameters().typed(parameter) {
+                    Expr::Placeholder(Placeholder { field: None, .. }) => return Ok(None),
+                    typed => typed,
+                }
+            }
+            ExprKind::Aggregate { level: 0, function, arguments, variadic: false, rows } if function.is_built_in() => {
+                formed!(self.bound_aggregate(&function.name, arguments, rows, around))
+            }
+            ExprKind::WindowCall { function, arguments, rows } if function.is_built_in() => {
+                formed!(self.bound_window_call(&function.name, arguments, rows, around))
+            }
+            ExprKind::SubQuery { query, used } => formed!(self.bound_sub_query(*query, used, around)),
             ExprKind::Constant(constant) => formed!(self.constant(constant, expr)),
             ExprKind::Operation { first, links } => {
-                let mut left = formed!(self.bound_operand(first, schema));
+                let mut left = formed!(self.bound_operand(first, around));
                 for link in links {
-                    let right = formed!(self.bound_operand(&link.operand, schema));
+                    let right = formed!(self.bound_operand(&link.operand, around));
                     let meaning = Meaning::Binary(link.operator.name.to_owned());
-                    left = self.operand(self.call(meaning, vec![left, right], schema)?, schema)?;
+                    left = self.operand(self.call(meaning, vec![left, right], around.schema())?, around.schema())?;
                 }
                 left.expr
             }
             ExprKind::Prefix { operator, operand } => {
-                let operand = formed!(self.bound_operand(operand, schema));
-                self.call(Meaning::Prefix(operator.name.to_owned()), vec![operand], schema)?
+                let operand = formed!(self.bound_operand(operand, around));
+                self.call(Meaning::Prefix(operator.name.to_owned()), vec![operand], around.schema())?
             }
             ExprKind::Call { function, arguments, names, variadic: false, .. }
                 if names.is_empty() && function.is_built_in() =>
             {
-                let arguments = formed!(self.bound_operands(arguments, schema));
-                formed!(self.bound_call(&function.name, arguments, schema))
+                let arguments = formed!(self.bound_operands(arguments, around));
+                formed!(self.bound_call(&function.name, arguments, around))
             }
             ExprKind::Cast { value, method, written, .. } => match (written, method) {
-                (Written::Implicitly, _) => formed!(self.bound(value, schema)),
+                (Written::Implicitly, _) => formed!(self.bound(value, around)),
                 (Written::Explicitly, CastMethod::Row | CastMethod::Domain) => return Ok(None),
                 (Written::Explicitly, _) => {
                     let Some(to) = declared_of_oid(expr.ty.oid, expr.ty.typmod).filter(is_plain) else {
                         return Ok(None);
                     };
-                    let operand = formed!(self.bound_operand(value, schema));
+                    let operand = formed!(self.bound_operand(value, around));
                     self.cast_to(operand, &to).map_err(raised)?
                 }
             },
-            ExprKind::And(parts) => formed!(self.bound_conditions(parts, Operator::And, "AND", schema)),
-            ExprKind::Or(parts) => formed!(self.bound_conditions(parts, Operator::Or, "OR", schema)),
+            ExprKind::And(parts) => formed!(self.bound_conditions(parts, Operator::And, "AND", around)),
+            ExprKind::Or(parts) => formed!(self.bound_conditions(parts, Operator::Or, "OR", around)),
             ExprKind::InList { any, comparisons } => {
                 let operator = if *any { Operator::Or } else { Operator::And };
-                formed!(self.bound_conditions(comparisons, operator, "IN", schema))
+                formed!(self.bound_conditions(comparisons, operator, "IN", around))
             }
             ExprKind::Not(value) => {
-                let value = formed!(self.bound(value, schema));
-                Expr::Not(Box::new(self.truth(value, "NOT", schema)?))
+                let value = formed!(self.bound(value, around));
+                Expr::Not(Box::new(self.truth(value, "NOT", around.schema())?))
             }
             ExprKind::Test { value, test, negated } => {
-                let value = formed!(self.bound(value, schema));
-                self.bound_test(value, *test, *negated, schema)?
+                let value = formed!(self.bound(value, around));
+                self.bound_test(value, *test, *negated, around)?
             }
             ExprKind::Distinct { left, right, .. } => {
                 let operands =
-                    vec![formed!(self.bound_operand(left, schema)), formed!(self.bound_operand(right, schema))];
-                self.call(Meaning::Binary(IS_DISTINCT.to_owned()), operands, schema)?
+                    vec![formed!(self.bound_operand(left, around)), formed!(self.bound_operand(right, around))];
+                self.call(Meaning::Binary(IS_DISTINCT.to_owned()), operands, around.schema())?
             }
             ExprKind::NullIf { left, right, .. } => {
                 let operands =
-                    vec![formed!(self.bound_operand(left, schema)), formed!(self.bound_operand(right, schema))];
-                self.call(Meaning::NullIf, operands, schema)?
+                    vec![formed!(self.bound_operand(left, around)), formed!(self.bound_operand(right, around))];
+                self.call(Meaning::NullIf, operands, around.schema())?
             }
             ExprKind::OfItems { operator, any, value, array } => {
-                formed!(self.bound_of_items(operator.name, *any, value, array, schema))
+                formed!(self.bound_of_items(operator.name, *any, value, array, around))
             }
             ExprKind::Array { items, is_of_arrays: false } if !items.is_empty() => {
-                let items = formed!(self.bound_operands(items, schema));
-                self.call(Meaning::Array, items, schema)?
+                let items = formed!(self.bound_operands(items, around));
+                self.call(Meaning::Array, items, around.schema())?
             }
             ExprKind::Case { operand, branches, otherwise } => {
-                formed!(self.bound_case(operand.as_deref(), branches, otherwise, schema))
+                formed!(self.bound_case(operand.as_deref(), branches, otherwise, around))
             }
             ExprKind::Coalesce(parts) => {
-                let operands = formed!(self.bound_operands(parts, schema));
-                self.call(Meaning::Coalesce, operands, schema)?
+                let operands = formed!(self.bound_operands(parts, around));
+                self.call(Meaning::Coalesce, operands, around.schema())?
             }
             ExprKind::Greatest(parts) => {
-                let operands = formed!(self.bound_operands(parts, schema));
-                self.call(Meaning::Greatest, operands, schema)?
+                let operands = formed!(self.bound_operands(parts, around));
+                self.call(Meaning::Greatest, operands, around.schema())?
             }
             ExprKind::Least(parts) => {
-                let operands = formed!(self.bound_operands(parts, schema));
-                self.call(Meaning::Least, operands, schema)?
+                let operands = formed!(self.bound_operands(parts, around));
+                self.call(Meaning::Least, operands, around.schema())?
             }
             ExprKind::Subscript { value, indexes } => match indexes.as_slice() {
                 [Index::One(index)] if value.ty.oid != oids::JSONB => {
                     let operands =
-                        vec![formed!(self.bound_operand(value, schema)), formed!(self.bound_operand(index, schema))];
-                    formed!(self.bound_call("array_subscript", operands, schema))
+                        vec![formed!(self.bound_operand(value, around)), formed!(self.bound_operand(index, around))];
+                    formed!(self.bound_call("array_subscript", operands, around))
                 }
                 _ => return Ok(None),
             },
             // Texts have one order.
-            ExprKind::Collate { value, .. } => formed!(self.bound(value, schema)),
+            ExprKind::Collate { value, .. } => formed!(self.bound(value, around)),
             ExprKind::Word(word) if expr.ty.typmod < 0 => {
                 let Some(name) = function_of(*word) else { return Ok(None) };
-                formed!(self.bound_call(name, Vec::new(), schema))
+                formed!(self.bound_call(name, Vec::new(), around))
             }
             _ => return Ok(None),
         }))
     }
 
-    fn bound_operand(&self, expr: &BoundExpr, schema: &DFSchema) -> Result<Option<Operand>> {
-        let formed = formed!(self.bound(expr, schema));
-        self.operand(formed, schema).map(Some)
+    fn bound_operand(&self, expr: &BoundExpr, around: &dyn Surroundings) -> Result<Option<Operand>> {
+        let formed = formed!(self.bound(expr, around));
+        self.operand(formed, around.schema()).map(Some)
     }
 
-    fn bound_operands(&self, exprs: &[BoundExpr], schema: &DFSchema) -> Result<Option<Vec<Operand>>> {
+    fn bound_operands(&self, exprs: &[BoundExpr], around: &dyn Surroundings) -> Result<Option<Vec<Operand>>> {
         let mut operands = Vec::with_capacity(exprs.len());
         for expr in exprs {
-            operands.push(formed!(self.bound_operand(expr, schema)));
+            operands.push(formed!(self.bound_operand(expr, around)));
         }
         Ok(Some(operands))
     }
 
     fn constant(&self, constant: &Literal, expr: &BoundExpr) -> Result<Option<Expr>> {
         let Some(sql_type) = declared_of_oid(expr.ty.oid, expr.ty.typmod).filter(is_plain) else { return Ok(None) };
+        if expr.ty.oid == oids::BPCHAR {
+            // It has the length of what it is beside.
+            let value = match constant {
+                Literal::Read { text, .. } | Literal::Text(text) => ScalarValue::from(&**text),
+                Literal::Null | Literal::Value(_) => ScalarValue::Null,
+            };
+            return Ok(Some(Expr::Literal(value, None)));
+        }
         let formed = match constant {
             Literal::Null => literal::null(&ValueType::of(sql_type)),
             Literal::Value(ScalarValue::Boolean(truth)) => Ok(Expr::Literal(ScalarValue::Boolean(*truth), None)),
@@ -175,9 +285,7 @@ impl Pass<'_> {
             Literal::Read { text, .. } => literal::reading(text, &sql_type, self.parameters()),
             Literal::Text(text) => match &sql_type {
                 SqlType::Numeric(_) => number(text),
-                SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) => {
-                    Ok(literal::literal(ScalarValue::from(&**text), &sql_type))
-                }
+                SqlType::Text | SqlType::Varchar(_) => Ok(literal::literal(ScalarValue::from(&**text), &sql_type)),
                 other => literal::reading(text, other, self.parameters()),
             },
         };
@@ -189,20 +297,20 @@ impl Pass<'_> {
         parts: &[BoundExpr],
         operator: Operator,
         clause: &str,
-        schema: &DFSchema,
+        around: &dyn Surroundings,
     ) -> Result<Option<Expr>> {
         let mut conditions = Vec::with_capacity(parts.len());
         for part in parts {
-            let part = formed!(self.bound(part, schema));
-            conditions.push(self.truth(part, clause, schema)?);
+            let part = formed!(self.bound(part, around));
+            conditions.push(self.truth(part, clause, around.schema())?);
         }
         Ok(chains::joined(conditions, operator))
     }
 
-    fn bound_test(&self, value: Expr, test: Test, negated: bool, schema: &DFSchema) -> Result<Expr> {
-        let truth = |clause| self.truth(value.clone(), clause, schema).map(Box::new);
+    fn bound_test(&self, value: Expr, test: Test, negated: bool, around: &dyn Surroundings) -> Result<Expr> {
+        let truth = |clause| self.truth(value.clone(), clause, around.schema()).map(Box::new);
         Ok(match (test, negated) {
-            (Test::Null, negated) => self.is_null(value, negated, schema)?,
+            (Test::Null, negated) => self.is_null(value, negated, around.schema())?,
             (Test::True, false) => Expr::IsTrue(truth("IS TRUE")?),
             (Test::True, true) => Expr::IsNotTrue(truth("IS NOT TRUE")?),
             (Test::False, false) => Expr::IsFalse(truth("IS FALSE")?),
@@ -219,20 +327,20 @@ impl Pass<'_> {
         any: bool,
         value: &BoundExpr,
         array: &BoundExpr,
-        schema: &DFSchema,
+        around: &dyn Surroundings,
     ) -> Result<Option<Expr>> {
-        let subject = formed!(self.bound_operand(value, schema));
+        let subject = formed!(self.bound_operand(value, around));
         if let (ExprKind::Array { items, is_of_arrays: false }, ("=", true) | ("<>", false)) =
             (&array.without_implicit_casts().kind, (name, any))
         {
-            let list = formed!(self.bound_operands(items, schema)).into_iter().map(|item| item.expr).collect();
+            let list = formed!(self.bound_operands(items, around)).into_iter().map(|item| item.expr).collect();
             let within = InList { expr: Box::new(subject.expr), list, negated: !any };
-            return self.in_list(within, schema).map(Some);
+            return self.in_list(within, around.schema()).map(Some);
         }
-        let array = formed!(self.bound_operand(array, schema));
+        let array = formed!(self.bound_operand(array, around));
         if comparison_operator(name).is_some() {
             let meaning = if any { Meaning::Any(name.to_owned()) } else { Meaning::All(name.to_owned()) };
-            return self.call(meaning, vec![subject, array], schema).map(Some);
+            return self.call(meaning, vec![subject, array], around.schema()).map(Some);
         }
         Ok(None)
     }
@@ -242,11 +350,11 @@ impl Pass<'_> {
         operand: Option<&BoundExpr>,
         branches: &[(BoundExpr, BoundExpr)],
         otherwise: &BoundExpr,
-        schema: &DFSchema,
+        around: &dyn Surroundings,
     ) -> Result<Option<Expr>> {
         let subject = match operand {
             None => None,
-            Some(operand) => Some(Box::new(formed!(self.bound(operand, schema)))),
+            Some(operand) => Some(Box::new(formed!(self.bound(operand, around)))),
         };
         let mut when_then = Vec::with_capacity(branches.len());
         for (when, then) in branches {
@@ -255,21 +363,25 @@ impl Pass<'_> {
                 (Some(_), ExprKind::Operation { links, .. }) if links.len() == 1 => &links[0].operand,
                 (Some(_), _) => return Ok(None),
             };
-            let (when, then) = (formed!(self.bound(when, schema)), formed!(self.bound(then, schema)));
+            let (when, then) = (formed!(self.bound(when, around)), formed!(self.bound(then, around)));
             when_then.push((Box::new(when), Box::new(then)));
         }
-        let otherwise = formed!(self.bound(otherwise, schema));
-        self.case(Case::new(subject, when_then, Some(Box::new(otherwise))), schema).map(Some)
+        // NULL that nobody wrote has no type of its own.
+        let otherwise = match otherwise.kind {
+            ExprKind::Constant(Literal::Null) => None,
+            _ => Some(Box::new(formed!(self.bound(otherwise, around)))),
+        };
+        self.case(Case::new(subject, when_then, otherwise), around.schema()).map(Some)
     }
 
     /// A function whose values are computed here; those that ask the catalogue or the session are for the planner.
-    fn bound_call(&self, name: &str, arguments: Vec<Operand>, schema: &DFSchema) -> Result<Option<Expr>> {
+    fn bound_call(&self, name: &str, arguments: Vec<Operand>, around: &dyn Surroundings) -> Result<Option<Expr>> {
         let Some(function) = find(name) else { return Ok(None) };
         let Expr::ScalarFunction(call) = function.call(arguments.into_iter().map(|argument| argument.expr).collect())
         else {
             return Ok(None);
         };
-        self.function(call, schema).map(Some)
+        self.function(call, around.schema()).map(Some)
     }
 }
 
