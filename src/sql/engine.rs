@@ -40,7 +40,7 @@ use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
 use super::tx::{Claims, HeldBackSpace, Locks, Serial, WriteSpace};
 use super::workers::Workers;
-use super::{stoppable, tuning};
+use super::{false_order, stoppable, tuning};
 use crate::calls::StatementMoments;
 
 /// What the server is told about itself.
@@ -392,9 +392,10 @@ fn moment(base: &SessionState, moments: &Moments) -> ExecutionProps {
 /// The engine's own rules, and what must come before and behind them.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![Arc::new(CallsInOrder)];
-    rules.extend(with_run_time_filters(PhysicalOptimizer::new().rules));
+    rules.extend(with_run_time_filters(false_order::unseen(PhysicalOptimizer::new().rules)));
     // The engine's last rule checks the plan.
     rules.insert(rules.len() - 1, Arc::new(SortedUnions));
     rules.push(Arc::new(GroupByDictionary));
+    rules.push(Arc::new(false_order::RealSorts));
     stoppable::physical(rules)
 }

@@ -20,6 +20,7 @@ use super::apart::ApartExec;
 use super::passing::PassingExec;
 use super::reads::Reads;
 use super::scan::EntityScanExec;
+use crate::false_order::GroupsExec;
 use crate::syntax::shown_labels;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -185,7 +186,7 @@ fn text(value: &Value) -> String {
 
 fn node(plan: &Arc<dyn ExecutionPlan>, reads: Option<&Arc<Reads>>, options: &ExplainOptions) -> Node {
     // These hand rows on: nothing a reader of the plan can act on.
-    if (plan.is::<CooperativeExec>() || plan.is::<PassingExec>() || plan.is::<ApartExec>())
+    if (plan.is::<CooperativeExec>() || plan.is::<PassingExec>() || plan.is::<ApartExec>() || plan.is::<GroupsExec>())
         && let [only] = plan.children().as_slice()
     {
         return node(only, reads, options);

@@ -20,6 +20,7 @@ mod dml;
 pub mod engine;
 mod explain;
 mod expr;
+mod false_order;
 mod findings;
 mod functions;
 mod grouping;

@@ -41,6 +41,7 @@ const ROOMS: &[&str] = &[
     "database",
     "calls",
     "expr",
+    "false_order",
     "apart",
     "key_range",
     "newest",
