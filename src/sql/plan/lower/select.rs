@@ -13,7 +13,7 @@ use super::level::{Around, Level};
 use super::{Lowering, formed};
 use crate::syntax::unique_names;
 
-/// `prokind` of functions whose value is another one each time.
+/// `provolatile` of functions whose value is another one each time.
 const VOLATILE: u8 = b'v';
 
 impl Lowering<'_> {
