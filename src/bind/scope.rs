@@ -134,6 +134,19 @@ impl Scope<'_> {
         Ok(None)
     }
 
+    /// A table by its dotted name.
+    ///
+    /// # Errors
+    /// 42P01 where there is none; as [`Scope::entry`].
+    pub(crate) fn table(&self, parts: &[Name], place: Place) -> SqlResult<(usize, usize)> {
+        let (schema, table) = match parts {
+            [table] => (None, table),
+            [.., schema, table] => (Some(schema), table),
+            [] => return Err(SqlError::new(ErrorKind::Internal, "a table without a name")),
+        };
+        self.entry(schema, table, place)?.ok_or_else(|| self.no_table(schema, table, place))
+    }
+
     /// PostgreSQL's `check_lateral_ref_ok`.
     fn check_lateral(&self, level: usize, entry: usize, place: Place) -> SqlResult<()> {
         let Some(scope) = self.scope_at(level) else { return Ok(()) };

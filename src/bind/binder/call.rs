@@ -110,19 +110,10 @@ impl Binder<'_> {
     /// `t.*`, where a value is asked for.
     fn row_of_table(&mut self, table: &ObjectName) -> SqlResult<BoundExpr> {
         let parts: Vec<Name> = table.0.iter().filter_map(|part| part.as_ident()).map(name_of).collect();
-        let (schema, name) = match parts.as_slice() {
-            [name] => (None, name),
-            [.., schema, name] => (Some(schema), name),
-            [] => return Err(SqlError::new(ErrorKind::Internal, "a table without a name")),
-        };
         let place = start_of(table);
-        match self.scope.entry(schema, name, place)? {
-            Some((level, entry)) => {
-                let row = self.scope.row(level, entry, place);
-                Ok(self.with_its_columns(row))
-            }
-            None => Err(self.scope.no_table(schema, name, place)),
-        }
+        let (level, entry) = self.scope.table(&parts, place)?;
+        let row = self.scope.row(level, entry, place);
+        Ok(self.with_its_columns(row))
     }
 
     /// What the grammar makes of the name itself.

@@ -136,19 +136,9 @@ impl Level<'_> {
     }
 
     fn columns_of_table(&mut self, parts: &[Name], place: Place, targets: &mut Vec<Target>) -> SqlResult<()> {
-        let (schema, table) = match parts {
-            [table] => (None, table),
-            [.., schema, table] => (Some(schema), table),
-            [] => return Err(SqlError::new(ErrorKind::Internal, "a table without a name")),
-        };
-        let found = self.scope().entry(schema, table, place)?;
-        match found {
-            Some((level, entry)) => {
-                self.columns_of_entry(level, entry, place, targets);
-                Ok(())
-            }
-            None => Err(self.scope().no_table(schema, table, place)),
-        }
+        let (level, entry) = self.scope().table(parts, place)?;
+        self.columns_of_entry(level, entry, place, targets);
+        Ok(())
     }
 
     fn columns_of_entry(&mut self, level: usize, entry: usize, place: Place, targets: &mut Vec<Target>) {

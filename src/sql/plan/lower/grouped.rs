@@ -1,6 +1,5 @@
 //! Grouped queries: aggregates are computed by one node, and all else is computed of its columns.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -9,6 +8,7 @@ use datafusion::logical_expr::{Aggregate, Expr, Filter, LogicalPlan};
 use tablegate_types::error::SqlResult;
 
 use super::Lowering;
+use crate::syntax::unique_names;
 
 impl Lowering<'_> {
     /// The groups, those that HAVING leaves, and the expressions over their columns; `None` where one of them is computed of
@@ -33,7 +33,10 @@ impl Lowering<'_> {
         if groups.is_empty() && aggregates.is_empty() {
             return Ok(None);
         }
-        let names = names_of(groups.iter().chain(&aggregates));
+        // Different expressions may be written alike.
+        let written: Vec<String> =
+            groups.iter().chain(&aggregates).map(|expr| expr.schema_name().to_string()).collect();
+        let names = unique_names(&written);
         let (of_groups, of_aggregates) = names.split_at(groups.len());
         let node = Aggregate::try_new(Arc::new(input), called(&groups, of_groups), called(&aggregates, of_aggregates))?;
         let mut plan = self.forms.node(LogicalPlan::Aggregate(node))?;
@@ -69,17 +72,6 @@ fn found(expr: &Expr, groups: &mut Vec<Expr>, aggregates: &mut Vec<Expr>) -> Res
         Ok(TreeNodeRecursion::Jump)
     })?;
     Ok(())
-}
-
-/// A name for each expression that no other one has: different ones may be written alike.
-fn names_of<'e>(exprs: impl Iterator<Item = &'e Expr>) -> Vec<String> {
-    let mut used = HashSet::new();
-    let name = |expr: &Expr| {
-        let written = expr.schema_name().to_string();
-        let numbered = (2..).map(|number| format!("{written}#{number}"));
-        std::iter::once(written.clone()).chain(numbered).find(|name| used.insert(name.clone())).unwrap_or(written)
-    };
-    exprs.map(name).collect()
 }
 
 fn called(exprs: &[Expr], names: &[String]) -> Vec<Expr> {
