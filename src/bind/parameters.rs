@@ -22,6 +22,11 @@ impl Parameters {
         Self { types, most: usize::from(u16::MAX) }
     }
 
+    /// The types as far as they were found, 0 for others.
+    pub fn types(&self) -> &[Oid] {
+        &self.types
+    }
+
     /// The types that were found.
     ///
     /// # Errors

@@ -9,6 +9,9 @@ use crate::name::Name;
 use crate::namespace::{Namespace, Shown};
 use crate::place::{AtPlace, Place};
 
+/// System columns of PostgreSQL that tell rows and their versions apart.
+const ROW_VERSIONS: [&str; 5] = ["ctid", "xmin", "xmax", "cmin", "cmax"];
+
 /// What a query reads from, and the query around it.
 #[derive(Default, Clone, Copy)]
 pub struct Scope<'s> {
@@ -36,6 +39,8 @@ pub struct Entry {
 pub struct ScopeColumn {
     pub name: String,
     pub ty: ExprType,
+    /// `*` leaves it out.
+    pub is_hidden: bool,
 }
 
 /// Where a column is.
@@ -243,6 +248,13 @@ impl Scope<'_> {
         BoundExpr::new(ExprKind::WholeRow { level, entry }, ExprType::plain(oid), place)
     }
 
+    /// The columns of an entry that `*` shows.
+    pub(crate) fn shown_columns(&self, level: usize, entry: usize, place: Place) -> Vec<BoundExpr> {
+        let columns = self.at(level, entry).map_or(&[][..], |entry| &entry.columns).iter().enumerate();
+        let shown = columns.filter(|(_, column)| !column.is_hidden);
+        shown.map(|(column, _)| self.column(Found { level, entry, column }, place)).collect()
+    }
+
     /// The entries that are no joins, of this query and those around it.
     fn read_from(&self) -> impl Iterator<Item = &Entry> {
         self.levels().flat_map(|(_, scope)| {
@@ -271,6 +283,11 @@ impl Scope<'_> {
                 }
                 _ => return ambiguous(name, place),
             }
+        }
+        if ROW_VERSIONS.contains(&text.as_str()) {
+            return error.with_detail("Rows have no place and no transaction number here.").with_hint(
+                "The key columns find a row; \"etag\" changes with each of its versions, and can be compared with.",
+            );
         }
         let columns = self.read_from();
         let columns = columns.flat_map(|entry| entry.columns.iter().map(|column| (&*entry.name, &*column.name)));

@@ -66,7 +66,7 @@ fn things() -> Vec<Entry> {
         let (name, type_name) = declared.split_once(' ').unwrap();
         let Some(Expr::Cast { data_type, .. }) = parse(&format!("x::{type_name}")) else { panic!("{declared}") };
         let (oid, typmod) = binder.type_of(&data_type).unwrap();
-        ScopeColumn { name: name.to_owned(), ty: lookup.of_type(oid, typmod) }
+        ScopeColumn { name: name.to_owned(), ty: lookup.of_type(oid, typmod), is_hidden: false }
     };
     let columns = columns.iter().map(column).collect();
     vec![Entry { name: "things".to_owned(), schema: None, columns, row_type: 0, table: None }]

@@ -188,6 +188,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::UntranslatableCharacter => "22P05",
         ErrorKind::InvalidLimit => "2201W",
         ErrorKind::InvalidOffset => "2201X",
+        ErrorKind::InvalidFrameOffset => "22013",
         ErrorKind::StringTooLong => "22001",
         ErrorKind::NullValueNotAllowed => "22004",
         ErrorKind::InvalidZoneDisplacement => "22009",

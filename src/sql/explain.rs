@@ -2,26 +2,25 @@
 //! programs as one document.
 
 mod document;
+mod nodes;
 mod requests;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use datafusion::logical_expr::Expr;
-use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricsSet;
-use datafusion::physical_plan::{ExecutionPlan, displayable};
-use datafusion::sql::unparser::expr_to_sql;
 use serde_json::{Value, json};
 use tablegate_store::table::Direction;
 
 use self::document::{Document, Field, Part};
+use self::nodes::{Kind, Named, kind_of};
 use super::apart::ApartExec;
 use super::passing::PassingExec;
 use super::reads::Reads;
 use super::scan::EntityScanExec;
+use crate::expr::printed;
 use crate::false_order::GroupsExec;
-use crate::syntax::shown_labels;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ExplainFormat {
@@ -185,34 +184,63 @@ fn text(value: &Value) -> String {
 }
 
 fn node(plan: &Arc<dyn ExecutionPlan>, reads: Option<&Arc<Reads>>, options: &ExplainOptions) -> Node {
-    // These hand rows on: nothing a reader of the plan can act on.
-    if (plan.is::<CooperativeExec>() || plan.is::<PassingExec>() || plan.is::<ApartExec>() || plan.is::<GroupsExec>())
-        && let [only] = plan.children().as_slice()
-    {
-        return node(only, reads, options);
+    let inputs = plan.children();
+    let hands_on = plan.is::<PassingExec>() || plan.is::<ApartExec>() || plan.is::<GroupsExec>();
+    let kind = if hands_on { Kind::HandsOn } else { kind_of(plan) };
+    let (named, is_hashed) = match (kind, inputs.as_slice()) {
+        (Kind::HandsOn, [only]) => return node(only, reads, options),
+        (Kind::Filter(condition), [only]) => {
+            let mut filtered = node(only, reads, options);
+            filtered.actual = actual_of(plan, options).or(filtered.actual);
+            match filtered.properties.iter_mut().find(|(name, _)| *name == "Filter") {
+                Some((_, known)) => *known = json!(format!("({} AND {condition})", text(known))),
+                None => filtered.properties.push(("Filter", json!(condition))),
+            }
+            return filtered;
+        }
+        (Kind::FirstSorted(Named { title, properties }), [only]) => {
+            let actual = actual_of(plan, options);
+            let sort = Node { title, actual: None, properties, children: vec![node(only, reads, options)] };
+            return Node { title: "Limit".to_owned(), actual, properties: Vec::new(), children: vec![sort] };
+        }
+        (Kind::HashJoin(named), _) => (named, true),
+        (Kind::Node(named) | Kind::FirstSorted(named), _) => (named, false),
+        (Kind::HandsOn | Kind::Filter(_), _) => (Named { title: "Result".to_owned(), properties: Vec::new() }, false),
+    };
+    let mut children: Vec<Node> = inputs.into_iter().map(|child| node(child, reads, options)).collect();
+    if is_hashed && children.len() == 2 {
+        let hashed = vec![children.remove(0)];
+        children.push(Node { title: "Hash".to_owned(), children: hashed, ..Node::default() });
     }
-    let actual = plan.metrics().filter(|_| options.analyze).and_then(|metrics| actual(&metrics, options));
-    let children = plan.children().into_iter().map(|child| node(child, reads, options)).collect();
     let (title, properties) = match plan.downcast_ref::<EntityScanExec>() {
         Some(scan) => (format!("Entity Scan on {}", scan.relation().name), scan_properties(scan, reads, options)),
-        None => {
-            let line = displayable(plan.as_ref()).one_line().to_string();
-            let line = shown_labels(line.trim_end());
-            (if options.verbose { line } else { shortened(line) }, Vec::new())
-        }
+        None => (named.title, named.properties),
     };
-    Node { title, actual, properties, children }
+    let properties = match options.verbose {
+        true => properties,
+        false => properties.into_iter().map(|(name, value)| (name, shortened(value))).collect(),
+    };
+    Node { title, actual: actual_of(plan, options), properties, children }
 }
 
-/// A line that can be read: a list of a thousand constants is cut.
-fn shortened(mut line: String) -> String {
+/// A text that can be read: a list of a thousand constants is cut.
+fn shortened(value: Value) -> Value {
     /// More than what operators say of themselves without such lists.
     const CHARS_MAX: usize = 1_000;
-    if let Some((end, _)) = line.char_indices().nth(CHARS_MAX) {
-        line.truncate(end);
-        line.push_str(" ... (VERBOSE shows all of it)");
+    match value {
+        Value::String(mut text) => {
+            if let Some((end, _)) = text.char_indices().nth(CHARS_MAX) {
+                text.truncate(end);
+                text.push_str(" ... (VERBOSE shows all of it)");
+            }
+            Value::String(text)
+        }
+        other => other,
     }
-    line
+}
+
+fn actual_of(plan: &Arc<dyn ExecutionPlan>, options: &ExplainOptions) -> Option<String> {
+    plan.metrics().filter(|_| options.analyze).and_then(|metrics| actual(&metrics, options))
 }
 
 fn actual(metrics: &MetricsSet, options: &ExplainOptions) -> Option<String> {
@@ -271,14 +299,10 @@ fn scan_properties(
 fn residual(scan: &EntityScanExec) -> Option<String> {
     let mut filters: Vec<String> = Vec::new();
     for filter in scan.key_plan().groups.iter().filter_map(|group| group.residual.as_ref()) {
-        let text = expression(filter);
+        let text = printed(filter);
         if !filters.contains(&text) {
             filters.push(text);
         }
     }
     (!filters.is_empty()).then(|| filters.join("; "))
-}
-
-fn expression(filter: &Expr) -> String {
-    expr_to_sql(filter).map_or_else(|_| filter.to_string(), |sql| sql.to_string())
 }

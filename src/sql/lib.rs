@@ -22,7 +22,6 @@ mod explain;
 mod expr;
 mod false_order;
 mod findings;
-mod functions;
 mod grouping;
 mod guest;
 mod handles;

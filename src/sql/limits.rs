@@ -9,7 +9,7 @@
 //! | parentheses and sub-queries within each other               | [`MAX_NESTING`]           | the parser          |
 //! | operators, casts, joins, set operations one after the other | [`MAX_DEPTH`]             | `syntax/depth`      |
 //! | AND and OR one after the other                              | [`MAX_LINKS`]             | `syntax/depth`      |
-//! | tables of a statement, those of its views among them        | [`MAX_RELATIONS`]         | `plan/names`        |
+//! | tables of a statement, those of its views among them        | [`MAX_RELATIONS`]         | `plan/lower`        |
 //! | nodes of a plan on top of each other                        | [`MAX_PLAN_DEPTH`]        | `plan/size`         |
 //! | nodes of a plan, views and WITH spelled out                 | [`MAX_PLAN_NODES`]        | `plan/size`         |
 //! | arrays and objects of JSON within each other                | `types`, `MAX_JSON_DEPTH` | input of the values |

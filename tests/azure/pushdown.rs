@@ -158,7 +158,9 @@ async fn a_limit_stops_asking_also_above_a_filter() {
     let pages = asked(&seen);
     assert!((1..=2).contains(&pages), "{pages} pages of 6");
     assert_eq!(query(&client, "SELECT count(*) FROM items WHERE price > 3").await, rows(&["5497"]));
-    assert_eq!(asked(&seen), 6);
+    // The second page of the first query may have been asked for when its answer was here already.
+    let all = pages + asked(&seen);
+    assert!((7..=8).contains(&all), "{all} pages");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -56,7 +56,6 @@ const ROOMS: &[&str] = &[
     "engine",
     "guest",
     "handles",
-    "functions",
     "nesting",
     "plan",
     "dml",

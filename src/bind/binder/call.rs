@@ -107,6 +107,26 @@ impl Binder<'_> {
         Ok(arguments)
     }
 
+    /// Those of `ROW(a, t.*)`, where `*` stands for the columns.
+    fn items_of_row(&mut self, list: &FunctionArgumentList, start: Place) -> SqlResult<Vec<BoundExpr>> {
+        let mut items = Vec::with_capacity(list.args.len());
+        for argument in &list.args {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) => {
+                    let parts: Vec<Name> = table.0.iter().filter_map(|part| part.as_ident()).map(name_of).collect();
+                    let place = start_of(table);
+                    let (level, entry) = self.scope.table(&parts, place)?;
+                    items.extend(self.scope.shown_columns(level, entry, place));
+                }
+                other => {
+                    let alone = FunctionArgumentList { args: vec![other.clone()], ..list.clone() };
+                    items.extend(self.arguments(&alone, start)?.bound);
+                }
+            }
+        }
+        Ok(items)
+    }
+
     /// `t.*`, where a value is asked for.
     fn row_of_table(&mut self, table: &ObjectName) -> SqlResult<BoundExpr> {
         let parts: Vec<Name> = table.0.iter().filter_map(|part| part.as_ident()).map(name_of).collect();
@@ -132,12 +152,15 @@ impl Binder<'_> {
         if !matches!(name.as_str(), "coalesce" | "greatest" | "least" | "nullif" | "row" | "normalize" | "grouping") {
             return Ok(None);
         }
+        if name == "row" {
+            let items = self.items_of_row(list, place)?;
+            return Ok(Some(self.row_of(items, place)));
+        }
         let Arguments { mut bound, .. } = self.arguments_of_words(&name, list, place)?;
         Ok(Some(match name.as_str() {
             "coalesce" => self.coalesce(bound, place)?,
             "greatest" => self.of_one_type(bound, "GREATEST", place, ExprKind::Greatest)?,
             "least" => self.of_one_type(bound, "LEAST", place, ExprKind::Least)?,
-            "row" => self.row_of(bound, place),
             "grouping" => self.grouping(bound, place)?,
             "nullif" if bound.len() == 2 => {
                 let right = bound.remove(1);
@@ -221,6 +244,17 @@ impl Binder<'_> {
         }
     }
 
+    /// The arguments of a hypothetical-set aggregate are a row like those it is placed among.
+    fn wrong_place(&self, asked: &Asked<'_>, direct: usize, sorted: usize) -> Box<SqlError> {
+        let types: Vec<String> = asked.given.iter().map(|oid| self.lookup.type_name(*oid)).collect();
+        let name = asked.name;
+        let message = format!("function {name}({}) does not exist", types.join(", "));
+        SqlError::new(ErrorKind::UndefinedFunction, message).with_hint(format!(
+            "To use the hypothetical-set aggregate {name}, the number of hypothetical direct arguments (here {direct}) must \
+             match the number of ordering columns (here {sorted})."
+        ))
+    }
+
     fn call_over(
         &mut self,
         asked: &Asked<'_>,
@@ -278,6 +312,12 @@ impl Binder<'_> {
         } else {
             self.check_distinct(&mut arguments, &rows)?;
             let direct = Self::direct_arguments(&function, &rows, arguments.len());
+            if function.ordered.is_some_and(|ordered| ordered.is_hypothetical)
+                && rows.within_group
+                && direct != rows.order.len()
+            {
+                return Err(self.wrong_place(asked, direct, rows.order.len()).at_place(place));
+            }
             let level = self.aggregate_level((&arguments, direct), &rows, place)?;
             ExprKind::Aggregate { function, arguments, variadic, rows, level }
         };

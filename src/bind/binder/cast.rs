@@ -84,6 +84,11 @@ impl Binder<'_> {
             _ => None,
         };
         let Some(collation) = known else {
+            if parts.last().is_some_and(|name| is_of_language(name)) {
+                return Err(SqlError::not_supported(format!("collation \"{}\"", parts.join(".")))
+                    .with_hint("Text is ordered by its bytes: leave COLLATE out, or write COLLATE \"C\".")
+                    .at_place(at));
+            }
             let message = format!("collation \"{}\" for encoding \"UTF8\" does not exist", parts.join("."));
             return Err(SqlError::new(ErrorKind::UndefinedObject, message).at_place(at));
         };
@@ -91,6 +96,13 @@ impl Binder<'_> {
         let start = value.place;
         Ok(BoundExpr::new(ExprKind::Collate { value: Box::new(value), collation, at }, ty, start))
     }
+}
+
+/// Whether a collation is that of a language, which a server may have: `en_US`, `de-x-icu`.
+fn is_of_language(name: &str) -> bool {
+    let language = name.split(['_', '-', '.']).next().unwrap_or_default();
+    let is_short = matches!(language.len(), 2 | 3) && language.bytes().all(|b| b.is_ascii_lowercase());
+    is_short || name == "unicode"
 }
 
 /// What stands in the parentheses.

@@ -4,14 +4,18 @@ use std::borrow::Cow;
 
 use sqlparser::ast::{Expr, Ident, Interval, TypedString, Value, ValueWithSpan};
 use tablegate_types::ScalarValue;
-use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::{IntervalFields, TimeLimits};
 
 use super::Binder;
 use crate::catalogue::oids::{self, Oid};
 use crate::expr::{BoundExpr, ExprKind, ExprType, Literal, ValueWord};
 use crate::numeric;
-use crate::place::Place;
+use crate::place::{AtPlace, Place};
+
+fn no_digit(wrong: char, base: &str) -> Box<SqlError> {
+    SqlError::new(ErrorKind::InvalidTextRepresentation, format!("\"{wrong}\" is not a valid {base} digit"))
+}
 
 impl Binder<'_> {
     pub(crate) fn value(&mut self, value: &ValueWithSpan) -> SqlResult<BoundExpr> {
@@ -27,9 +31,18 @@ impl Binder<'_> {
                 Some(number) => self.typing.parameter(number, place),
                 None => Err(SqlError::not_supported(format!("the placeholder {name}"))),
             },
-            Value::SingleQuotedByteStringLiteral(bits) => Ok(self.constant(bits, oids::BIT, place)),
+            Value::SingleQuotedByteStringLiteral(bits) => {
+                match bits.chars().find(|digit| !matches!(digit, '0' | '1')) {
+                    None => Ok(self.constant(bits, oids::BIT, place)),
+                    Some(wrong) => Err(no_digit(wrong, "binary").at_place(place)),
+                }
+            }
             Value::HexStringLiteral(digits) => {
-                let bits: String = digits.chars().filter_map(|c| c.to_digit(16)).map(|d| format!("{d:04b}")).collect();
+                let four = |digit: char| match digit.to_digit(16) {
+                    Some(value) => Ok(format!("{value:04b}")),
+                    None => Err(no_digit(digit, "hexadecimal").at_place(place)),
+                };
+                let bits = digits.chars().map(four).collect::<SqlResult<String>>()?;
                 Ok(self.constant(&bits, oids::BIT, place))
             }
             Value::NationalStringLiteral(text) => Ok(self.constant(text, oids::BPCHAR, place)),

@@ -239,6 +239,10 @@ impl<'b> Binder<'b> {
         if let Some(refused) = self.usage.refuse_columns() {
             return Err(refused.at_place(place));
         }
+        let parts = match parts {
+            [database, rest @ ..] if rest.len() == 3 && self.lookup.is_database(&folded(database)) => rest,
+            parts => parts,
+        };
         let names: Vec<Name> = parts.iter().map(name_of).collect();
         let found = self.scope.resolve(&names, place)?;
         Ok(self.with_its_columns(found))

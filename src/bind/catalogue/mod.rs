@@ -41,6 +41,11 @@ pub trait Catalogue {
         name == "public"
     }
 
+    /// Whether it is the name of the database that the statement runs in.
+    fn is_database(&self, _name: &str) -> bool {
+        false
+    }
+
     /// A table or a view by its name, and its schema where the statement says it.
     fn relation(&self, _schema: Option<&Name>, _name: &Name) -> Option<RelationRef> {
         None
@@ -94,6 +99,10 @@ impl<'c> Lookup<'c> {
 
     pub(crate) fn has_schema(self, name: &str) -> bool {
         matches!(name, "pg_catalog" | "information_schema") || self.0.has_schema(name)
+    }
+
+    pub(crate) fn is_database(self, name: &str) -> bool {
+        self.0.is_database(name)
     }
 
     pub(crate) fn category(self, oid: Oid) -> u8 {

@@ -31,6 +31,7 @@ pub const TIMETZ: Oid = 1266;
 pub const BIT: Oid = 1560;
 pub const VARBIT: Oid = 1562;
 pub const NUMERIC: Oid = 1700;
+pub const REGCLASS: Oid = 2205;
 pub const RECORD: Oid = 2249;
 pub const ANY: Oid = 2276;
 pub const ANY_ARRAY: Oid = 2277;

@@ -14,7 +14,7 @@ use super::select::bind_query;
 use super::with::WithFound;
 use crate::binder::{folded, name_of};
 use crate::catalogue::oids::Oid;
-use crate::catalogue::{Relation, RelationKind, RelationRef};
+use crate::catalogue::{Lookup, Relation, RelationKind, RelationRef};
 use crate::name::Name;
 use crate::namespace::{Shown, set_lateral};
 use crate::place::{AtPlace, Place};
@@ -149,7 +149,7 @@ impl Level<'_> {
 
     /// A table, or a part of WITH.
     fn named_table(&mut self, name: &ObjectName, alias: Option<&TableAlias>) -> SqlResult<usize> {
-        let (schema, table, place) = name_parts(name)?;
+        let (schema, table, place) = name_parts(self.lookup(), name)?;
         self.table_entry(schema.as_ref(), &table, place, &Alias::of(alias))
     }
 
@@ -258,12 +258,15 @@ pub(super) fn alone(entry: usize) -> Joined {
 ///
 /// # Errors
 /// 42601 for a name of too many parts.
-pub(crate) fn name_parts(name: &ObjectName) -> SqlResult<(Option<Name>, Name, Place)> {
+pub(crate) fn name_parts(lookup: Lookup<'_>, name: &ObjectName) -> SqlResult<(Option<Name>, Name, Place)> {
     let idents: Vec<_> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
     let place = idents.first().map_or(Place::NOWHERE, |first| Place::start(first.span));
     match idents.as_slice() {
         [table] => Ok((None, name_of(table), place)),
         [schema, table] => Ok((Some(name_of(schema)), name_of(table), place)),
+        [database, schema, table] if lookup.is_database(&folded(database)) => {
+            Ok((Some(name_of(schema)), name_of(table), place))
+        }
         [_, _, _] => {
             let message = format!("cross-database references are not implemented: \"{}\"", joined_name(name));
             Err(SqlError::new(ErrorKind::FeatureNotSupported, message).at_place(place))

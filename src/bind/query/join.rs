@@ -253,13 +253,16 @@ fn only_name(name: &ObjectName) -> Option<String> {
 }
 
 fn kind_of(operator: &JoinOperator) -> SqlResult<(JoinKind, &JoinConstraint)> {
-    Ok(match operator {
-        JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) | JoinOperator::CrossJoin(constraint) => {
-            (JoinKind::Inner, constraint)
-        }
+    let (kind, constraint) = match operator {
+        JoinOperator::CrossJoin(constraint) => return Ok((JoinKind::Inner, constraint)),
+        JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (JoinKind::Inner, constraint),
         JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (JoinKind::Left, constraint),
         JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => (JoinKind::Right, constraint),
         JoinOperator::FullOuter(constraint) => (JoinKind::Full, constraint),
         _ => return Err(SqlError::not_supported("this kind of join").at_place(Place::NOWHERE)),
-    })
+    };
+    match constraint {
+        JoinConstraint::None => Err(SqlError::new(ErrorKind::Syntax, "syntax error: JOIN needs ON or USING")),
+        constraint => Ok((kind, constraint)),
+    }
 }

@@ -136,8 +136,16 @@ impl<'q> Level<'q> {
             },
             _ => (None, None, 0),
         };
-        let column = |column: &RangeColumn| ScopeColumn { name: column.name.clone(), ty: column.ty };
-        let columns = entry.columns.iter().map(column).collect();
+        let is_hidden = |number: usize| match &entry.source {
+            RangeSource::Table { relation, .. } => relation.columns.get(number).is_some_and(|column| column.is_hidden),
+            _ => false,
+        };
+        let column = |(number, column): (usize, &RangeColumn)| ScopeColumn {
+            name: column.name.clone(),
+            ty: column.ty,
+            is_hidden: is_hidden(number),
+        };
+        let columns = entry.columns.iter().enumerate().map(column).collect();
         self.entries.push(Entry { name: entry.name.clone(), schema, columns, row_type, table });
         self.namespace.origins.push(self.origins(&entry.source));
         self.query.range.push(entry);
@@ -146,10 +154,7 @@ impl<'q> Level<'q> {
 
     /// Whether `*` leaves a column out.
     pub(crate) fn is_hidden(&self, entry: usize, column: usize) -> bool {
-        match &self.query.range[entry].source {
-            RangeSource::Table { relation, .. } => relation.columns.get(column).is_some_and(|column| column.is_hidden),
-            _ => false,
-        }
+        self.entries[entry].columns[column].is_hidden
     }
 
     /// The only thing that can be named.

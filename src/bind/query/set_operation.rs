@@ -200,7 +200,7 @@ impl Level<'_> {
             return Ok(());
         }
         let mut sorter = Level::new(self.context, self.outer, self.withs);
-        let column = |target: &Target| ScopeColumn { name: target.name.clone(), ty: target.expr.ty };
+        let column = |target: &Target| ScopeColumn { name: target.name.clone(), ty: target.expr.ty, is_hidden: false };
         let columns: Vec<ScopeColumn> = self.query.targets.iter().map(column).collect();
         // Members are there to be told that they cannot be named.
         sorter.entries.clone_from(&self.entries);

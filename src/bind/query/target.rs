@@ -145,8 +145,9 @@ impl Level<'_> {
         let scope = self.scope();
         let columns = scope.level(level).and_then(|entries| entries.get(entry)).map_or(&[][..], |entry| &entry.columns);
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        let hidden: Vec<bool> = columns.iter().map(|column| column.is_hidden).collect();
         for (column, name) in names.into_iter().enumerate() {
-            if level == 0 && self.is_hidden(entry, column) {
+            if hidden[column] {
                 continue;
             }
             let expr = self.scope().column(Found { level, entry, column }, place);

@@ -65,6 +65,14 @@ impl BoundQuery {
         }
     }
 
+    /// Whether an expression of this query, or of one inside of it, has a part like this.
+    pub fn has_part(&self, is_it: &dyn Fn(&BoundExpr) -> bool) -> bool {
+        let mut found = false;
+        self.for_each_expr(&mut |expr| found |= expr.any(&mut |part| is_it(part)));
+        self.for_each_read_query(&mut |inner| found |= inner.has_part(is_it));
+        found || self.sub_queries.iter().any(|inner| inner.has_part(is_it))
+    }
+
     /// What it names of the queries around it, as the nearest of them counts levels.
     pub(super) fn found_reach(&self) -> Reach {
         let mut reach = Reach::default();

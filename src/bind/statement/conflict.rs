@@ -55,7 +55,7 @@ impl Level<'_> {
                 }
             }
             Some(ConflictTarget::OnConstraint(name)) => {
-                let (_, name, _) = name_parts(name)?;
+                let (_, name, _) = name_parts(self.lookup(), name)?;
                 let is_meant = |key: &Key| key.is_constraint && name.is(&key.name);
                 let Some(number) = relation.keys.iter().position(is_meant) else {
                     let (constraint, table) = (&name.text, &relation.name);

@@ -64,7 +64,7 @@ impl Level<'_> {
 
     /// The table that is changed, which nothing shows yet.
     pub(super) fn target_table(&mut self, name: &ObjectName, alias: Alias) -> SqlResult<usize> {
-        let (schema, table, place) = name_parts(name)?;
+        let (schema, table, place) = name_parts(self.lookup(), name)?;
         let relation = self.relation(schema.as_ref(), &table, place)?;
         let entry = self.relation_entry(relation, &alias)?;
         self.namespace.target = Some(entry);

@@ -83,7 +83,6 @@ impl<'c> StatementBinder<'c> {
             bind_change,
         };
         let bound = analysed(context, syntax, parameters)?;
-        parameters.found()?;
         given::check(&bound)?;
         Ok(bound)
     }

@@ -58,7 +58,7 @@ fn tables() -> Tables {
     for (number, statement) in (0..).zip(statements) {
         let Statement::CreateTable(table) = statement else { panic!("{statement}") };
         let binder = Binder::new(Lookup::new(&BuiltInOnly), Scope::default(), Usage::Check);
-        let (schema, name, _) = name_parts(&table.name).unwrap();
+        let (schema, name, _) = name_parts(crate::Lookup::new(&crate::BuiltInOnly), &table.name).unwrap();
         let (oid, row_type, array) = (20_000 + number * 10, 20_001 + number * 10, 20_002 + number * 10);
         let mut relation = Relation {
             oid,

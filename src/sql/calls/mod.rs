@@ -11,5 +11,5 @@ mod udf;
 
 pub(super) use self::held::{constant, is_long, made};
 pub(super) use self::moments::{StatementMoments, interrupt_of, moments_of};
-pub(super) use self::names::{name_as_function, name_of_call};
+pub(super) use self::names::name_of_call;
 pub(super) use self::udf::{Choice, Known, choose, field_of};

@@ -52,19 +52,10 @@ impl Choice {
         &self.resolved.asked
     }
 
-    /// The type of what the function gives, and its layout.
-    ///
-    /// # Errors
-    /// The errors of the function for constant arguments.
-    pub(crate) fn result(&self, arguments: Vec<Known>) -> SqlResult<(SqlType, DataType)> {
-        let returns = self.returns(&arguments)?;
-        Ok((shown(&returns, &arguments), returns.arrow()))
-    }
-
     /// The function that is to be called.
     ///
     /// # Errors
-    /// As [`Choice::result`].
+    /// The errors of the function for constant arguments.
     pub(crate) fn function(self, arguments: Vec<Known>) -> SqlResult<ScalarUDF> {
         let returns = self.returns(&arguments)?;
         let overload = self.resolved.overload;

@@ -55,7 +55,7 @@ impl PreparedDelete {
         let others = OtherTables::read(planner, &alias, using).await?;
         let mut items = vec![item(&alias, "PartitionKey", 0), item(&alias, "RowKey", 1), item(&alias, "etag", 2)];
         let clause = delete.returning.as_deref();
-        let shown = others.columns_for(clause)?;
+        let shown = others.columns_for(clause);
         if clause.is_some() {
             items.extend(all_columns(&relation, &alias, TARGET_LABELS));
         }

@@ -24,15 +24,14 @@ impl OtherTables {
     /// Reads a FROM or USING clause.
     ///
     /// # Errors
-    /// 42712 for a name that occurs twice, 42P01 for a table that does not exist, or for the target where it cannot be
-    /// named.
+    /// 42712 for a name that occurs twice, 42P01 for a table that does not exist.
     pub(super) async fn read(planner: &Planner<'_>, target: &Ident, from: &[TableWithJoins]) -> SqlResult<Self> {
         if from.is_empty() {
             return Ok(Self::default());
         }
         // The target is not in sight inside the clause: on its own the clause must do without it.
         let alone = select(vec![one()], from.to_vec(), None);
-        let sources = planner.sources(&alone, &fold(target)).await?;
+        let sources = planner.sources(&alone).await?;
         let mut names = HashSet::from([fold(target)]);
         for source in sources.iter().filter(|source| !source.alias.is_empty()) {
             if !names.insert(source.alias.clone()) {
@@ -48,19 +47,12 @@ impl OtherTables {
     }
 
     /// The columns that a RETURNING clause shows or names.
-    ///
-    /// # Errors
-    /// 0A000 for `*` over a function whose columns are not named.
-    pub(super) fn columns_for(&self, returning: Option<&[SelectItem]>) -> SqlResult<OtherColumns> {
-        let Some(items) = returning else { return Ok(OtherColumns::default()) };
+    pub(super) fn columns_for(&self, returning: Option<&[SelectItem]>) -> OtherColumns {
+        let Some(items) = returning else { return OtherColumns::default() };
         let aliases: Vec<&str> = self.sources.iter().map(|source| source.alias.as_str()).collect();
         let named = Named::of(items, &aliases);
         let mut tables = Vec::new();
         for source in &self.sources {
-            if source.is_open && source.visible.is_empty() && named.all {
-                return Err(SqlError::not_supported("RETURNING * over a function without column names")
-                    .with_hint("Name the columns: FROM f(...) AS f (a, b)."));
-            }
             let mut table = OtherTable { alias: source.alias.clone(), columns: Vec::new(), hidden: HashSet::new() };
             for (column, hidden) in
                 source.visible.iter().map(|c| (c, false)).chain(source.hidden.iter().map(|c| (c, true)))
@@ -76,7 +68,7 @@ impl OtherTables {
                 tables.push(table);
             }
         }
-        Ok(OtherColumns { tables, fields: Vec::new() })
+        OtherColumns { tables, fields: Vec::new() }
     }
 }
 

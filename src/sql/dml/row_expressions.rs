@@ -76,7 +76,11 @@ impl RowExpressions {
         let lookup = Lookup::new(&BuiltInOnly);
         let column = |field: &FieldRef| {
             let sql_type = SqlType::declared_in(field);
-            ScopeColumn { name: field.name().clone(), ty: lookup.of_type(oid(&sql_type), modifier(&sql_type)) }
+            ScopeColumn {
+                name: field.name().clone(),
+                ty: lookup.of_type(oid(&sql_type), modifier(&sql_type)),
+                is_hidden: false,
+            }
         };
         let columns_of = columns.fields().iter().map(column).collect();
         let entries = [Entry { name: table.to_owned(), schema: None, columns: columns_of, row_type: 0, table: None }];
@@ -86,7 +90,10 @@ impl RowExpressions {
         let mut formed = Vec::with_capacity(expressions.len());
         for (place, expression) in expressions.iter().enumerate() {
             let Ok(bound) = Binder::new(lookup, scope, Usage::Values).bind(expression) else { return Ok(None) };
-            let Some(expr) = planner.engine_form(&bound, &schema)? else { return Ok(None) };
+            let expr = match planner.engine_form(&bound, &schema) {
+                Err(refused) if refused.kind == ErrorKind::FeatureNotSupported => return Ok(None),
+                expr => expr?,
+            };
             formed.push(expr.alias(place.to_string()));
         }
         let rows = MemTable::try_new(columns.clone(), vec![Vec::new()])?;

@@ -11,7 +11,7 @@ use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, ObjectNamePart,
-    Query, Value,
+    Query, SetExpr, TableFactor, Value,
 };
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
@@ -24,8 +24,9 @@ use super::own_types::{evolved, stored_type};
 use super::target::{TargetColumn, target_column, undefined_column};
 use super::untyped::is_untyped;
 use crate::expr::parameter_number;
-use crate::plan::{Planner, Receiver, resolve_column, row_of_query};
+use crate::plan::{Planner, Receiver, resolve_column};
 use crate::relation::Relation;
+use crate::syntax::parse_expression;
 use crate::syntax::{AtSpan, fold};
 
 /// The assignments of one statement, or of one action of it.
@@ -78,9 +79,6 @@ impl SetClause {
                         }
                     }
                     RowSource::Query(query) => {
-                        if let Some(width) = planner.width(query).await? {
-                            check_width(names.len(), width)?;
-                        }
                         set.assign_row(names, query, &mut values)?;
                     }
                 },
@@ -306,4 +304,22 @@ fn field_of(rows: &ArrayRef, field: usize) -> SqlResult<(ArrayRef, SqlType)> {
     }
     let absent = arrow::compute::is_null(row)?;
     Ok((arrow::compute::nullif(values, &absent)?, from))
+}
+
+/// A scalar sub-query whose value is the row of `query`, which has so many columns: it runs once for all of them.
+///
+/// # Errors
+/// None are expected: the template always parses.
+fn row_of_query(query: &Query, width: usize) -> SqlResult<Expr> {
+    let columns: Vec<String> = (0..width).map(|i| format!("\"{i}\"")).collect();
+    let columns = columns.join(", ");
+    let mut row = parse_expression(&format!("(SELECT ROW({columns}) FROM (SELECT 1) AS \"row#\" ({columns}))"))?;
+    if let Expr::Subquery(outer) = &mut row
+        && let SetExpr::Select(select) = &mut *outer.body
+        && let Some(TableFactor::Derived { subquery, .. }) = select.from.first_mut().map(|from| &mut from.relation)
+    {
+        **subquery = query.clone();
+        return Ok(row);
+    }
+    Err(SqlError::new(ErrorKind::Internal, "the template of a row-valued sub-query did not parse"))
 }

@@ -65,7 +65,7 @@ impl PreparedUpdate {
         for value in values {
             items.push(labelled(value, items.len()));
         }
-        let shown = others.columns_for(update.returning.as_deref())?;
+        let shown = others.columns_for(update.returning.as_deref());
         if update.returning.is_some() || rows.need_whole_rows() {
             items.extend(all_columns(&relation, &alias, TARGET_LABELS));
         }

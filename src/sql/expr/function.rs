@@ -1,15 +1,12 @@
 //! Calls of PostgreSQL's functions: which of them a name means for the arguments, and the arguments as it asks for them.
 
-use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::Expr;
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::functions::{Asked, missing as missing_function};
 use tablegate_types::sql_type::SqlType;
 
-use super::literal;
 use super::operand::Operand;
 use super::parameters::Parameters;
-use super::pending::{Meaning, Pending};
 use super::typed::ValueType;
 use crate::calls::{Choice, Known, choose};
 
@@ -36,47 +33,9 @@ pub(super) fn call(name: &str, arguments: Vec<Operand>, parameters: &Parameters<
     Ok(choice.function(known)?.call(exprs))
 }
 
-/// The type of a call as far as it is known before literals have theirs; `None` where it is not.
-pub(super) fn likely_type(name: &str, arguments: &[Operand]) -> Option<ValueType> {
-    let choice = chosen(name, arguments).ok()?;
-    let likely = |(argument, asked): (&Operand, &Asked)| {
-        let (Asked::Type(sql_type) | Asked::Exactly(sql_type)) = asked;
-        let value_type = match (sql_type, argument.shape()) {
-            (SqlType::Numeric(_), Some(shape)) => shape.value_type(),
-            _ => ValueType::of(sql_type.clone()),
-        };
-        Known { constant: argument.constant().cloned(), sql_type: value_type.sql_type, data_type: value_type.data_type }
-    };
-    let known = arguments.iter().zip(choice.asked()).map(likely).collect();
-    let (sql_type, data_type) = choice.result(known).ok()?;
-    Some(ValueType { sql_type, data_type })
-}
-
 /// No function of this name takes such arguments (42883).
 pub(super) fn missing(name: &str, arguments: &[Operand]) -> Box<SqlError> {
     missing_function(name, &types_of(arguments))
-}
-
-/// Why a call that waits can mean no function, when that is known by now.
-pub(crate) fn refused(call: &Expr) -> Option<Box<SqlError>> {
-    let Expr::ScalarFunction(call) = call else { return None };
-    if let Some(error) = call.args.iter().find_map(refused) {
-        return Some(error);
-    }
-    let meaning = call.func.inner().downcast_ref::<Pending>()?.meaning();
-    let operand = |argument: &Expr| {
-        let argument = match argument {
-            Expr::Literal(ScalarValue::Int64(Some(value)), None) => Expr::Literal(literal::integer(*value), None),
-            other => other.clone(),
-        };
-        Operand::of(argument, &DFSchema::empty()).ok()
-    };
-    let operands = call.args.iter().map(operand).collect::<Option<Vec<_>>>()?;
-    match meaning {
-        Meaning::Function(name) => chosen(name, &operands).err(),
-        Meaning::Missing(name) => Some(missing(name, &operands)),
-        _ => None,
-    }
 }
 
 fn types_of(arguments: &[Operand]) -> Vec<SqlType> {

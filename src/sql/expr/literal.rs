@@ -12,7 +12,7 @@ use tablegate_types::style::{Reading, Style, ambiguous};
 
 use super::kernels::{Computation, RELABEL, convert};
 use super::parameters::Parameters;
-use super::typed::{Shape, ValueType, digits_of};
+use super::typed::{Shape, ValueType};
 
 /// Most digits of a constant numeric.
 const MAX_DIGITS: usize = 76;
@@ -96,25 +96,6 @@ fn written_shape(text: &str) -> Option<SqlType> {
     Some(SqlType::Numeric(Some((precision, scale))))
 }
 
-/// The number with all its digits before the point, where the planner took `1e20` for a 1 and an exponent.
-///
-/// # Errors
-/// 22003 when no numeric has so many digits.
-pub(super) fn without_exponent(value: ScalarValue) -> SqlResult<ScalarValue> {
-    let Some((precision, scale @ ..0)) = digits_of(&value.data_type()) else { return Ok(value) };
-    let whole = precision.saturating_add(scale.unsigned_abs());
-    let target = Shape { whole, scale: 0, fixed: true }.value_type();
-    Ok(value.cast_to(&target.data_type)?)
-}
-
-/// The integer that a number is written as: `integer` if it is one, else `bigint`.
-pub(super) fn integer(value: i64) -> ScalarValue {
-    match i32::try_from(value) {
-        Ok(narrow) => ScalarValue::Int32(Some(narrow)),
-        Err(_) => ScalarValue::Int64(Some(value)),
-    }
-}
-
 /// A constant as another type, as CAST gives it.
 ///
 /// # Errors
@@ -144,23 +125,6 @@ pub(super) fn exactly(value: &ScalarValue, data_type: &DataType) -> Option<Scala
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn integers_have_the_type_of_their_digits() {
-        assert_eq!(integer(2_147_483_647), ScalarValue::Int32(Some(i32::MAX)));
-        assert_eq!(integer(2_147_483_648), ScalarValue::Int64(Some(2_147_483_648)));
-        assert_eq!(integer(-2_147_483_648), ScalarValue::Int32(Some(i32::MIN)));
-    }
-
-    #[test]
-    fn numbers_with_an_exponent_have_all_their_digits() {
-        let hundred = without_exponent(ScalarValue::Decimal128(Some(1), 1, -2)).unwrap();
-        assert_eq!(hundred, ScalarValue::Decimal128(Some(100), 3, 0));
-        let long = without_exponent(ScalarValue::Decimal128(Some(15), 2, -60)).unwrap();
-        assert_eq!(long.data_type(), DataType::Decimal256(62, 0));
-        let plain = ScalarValue::Decimal128(Some(15), 2, 1);
-        assert_eq!(without_exponent(plain.clone()).unwrap(), plain);
-    }
 
     #[test]
     fn numerics_keep_the_digits_they_are_written_with() {

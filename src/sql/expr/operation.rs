@@ -1,7 +1,7 @@
 //! Operators: by the types of its operands each becomes a comparison, a computation or a call of a function.
 
 use datafusion::logical_expr::{Expr, Operator};
-use tablegate_types::conversion::{Category, category, common_type, is_same, is_text};
+use tablegate_types::conversion::{Category, category, common_type, is_same};
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
@@ -92,39 +92,6 @@ pub(super) fn prefix(name: &str, operand: Operand, parameters: &Parameters<'_>) 
     }
     let plan = arithmetic::prefix(name, &operator, &operand)?;
     plan.build(operators::interned(name), vec![operand], parameters)
-}
-
-/// The type of `left name right` as far as it is known before literals have theirs; `None` where it is not.
-pub(super) fn likely_type(name: &str, left: &Operand, right: &Operand) -> Option<ValueType> {
-    if comparison_operator(name).is_some() || Pattern::of(name).is_some() {
-        return Some(ValueType::boolean());
-    }
-    match (is_array(left), is_array(right)) {
-        (true, _) if name == "||" => return Some(left.value_type.clone()),
-        (_, true) if name == "||" => return Some(right.value_type.clone()),
-        (true, _) | (_, true) => return Some(ValueType::boolean()),
-        _ => {}
-    }
-    if name == "||" && (is_text(left.sql_type()) || is_text(right.sql_type())) {
-        return Some(ValueType::of(SqlType::Text));
-    }
-    let operator = operators::binary(name, left.sql_type(), right.sql_type()).ok()?;
-    match arithmetic::binary(name, &operator, [left.shape(), right.shape()]) {
-        Ok(plan) => Some(plan.result),
-        Err(_) => Some(ValueType::of(operator.result)),
-    }
-}
-
-/// The type of `name operand`, likewise.
-pub(super) fn likely_prefix_type(name: &str, operand: &Operand) -> Option<ValueType> {
-    if name == "NOT" {
-        return Some(ValueType::boolean());
-    }
-    let operator = operators::prefix(name, operand.sql_type()).ok()?;
-    match arithmetic::prefix(name, &operator, operand) {
-        Ok(plan) => Some(plan.result),
-        Err(_) => Some(operand.value_type.clone()),
-    }
 }
 
 pub(super) fn comparison_operator(name: &str) -> Option<Operator> {

@@ -2,7 +2,6 @@
 
 use datafusion::logical_expr::expr::Like;
 use datafusion::logical_expr::{Expr, lit};
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::kernels::{Computation, ILIKE_UNENDED, LIKE_UNENDED};
 use super::typed::ValueType;
@@ -24,39 +23,4 @@ fn start_of_unended(pattern: &Expr) -> Option<&str> {
     let pattern = pattern.try_as_str().flatten()?;
     let backslashes = pattern.len() - pattern.trim_end_matches('\\').len();
     (backslashes % 2 == 1).then(|| &pattern[..pattern.len() - 1])
-}
-
-/// A LIKE pattern whose escape character is another than the backslash.
-///
-/// # Errors
-/// 22025 for an escape at the end.
-pub(super) fn with_backslashes(pattern: &str, escape: char) -> SqlResult<String> {
-    let mut converted = String::with_capacity(pattern.len());
-    let mut characters = pattern.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            c if c == escape => {
-                let next = characters.next().ok_or_else(|| {
-                    SqlError::new(ErrorKind::InvalidEscape, "LIKE pattern must not end with escape character")
-                })?;
-                converted.push('\\');
-                converted.push(next);
-            }
-            '\\' => converted.push_str("\\\\"),
-            c => converted.push(c),
-        }
-    }
-    Ok(converted)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn escapes_become_backslashes() {
-        assert_eq!(with_backslashes("a!%b\\", '!').unwrap(), "a\\%b\\\\");
-        assert_eq!(with_backslashes("100!%%", '!').unwrap(), "100\\%%");
-        assert!(with_backslashes("a!", '!').is_err());
-    }
 }

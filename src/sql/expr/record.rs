@@ -65,15 +65,6 @@ pub(super) fn row(layout: &RowLayout, operands: Vec<Operand>, parameters: &Param
     Ok(ScalarUDF::new_from_impl(function).call(arguments))
 }
 
-/// The type of such a row, as far as that of its fields is known.
-pub(super) fn likely_type(layout: &RowLayout, operands: &[Operand]) -> ValueType {
-    let fields = layout.names.iter().zip(operands.iter().skip(1)).map(|(name, operand)| {
-        let value_type = if operand.is_unknown() { ValueType::of(SqlType::Text) } else { operand.value_type.clone() };
-        row_field(name, &value_type.field(name, true))
-    });
-    ValueType::of(SqlType::Record(layout.row_type(fields.collect())))
-}
-
 /// A field of a row by its name.
 ///
 /// # Errors
@@ -88,12 +79,6 @@ pub(super) fn field(wanted: &str, row: Operand) -> SqlResult<Expr> {
     }
     let value_type = ValueType::of_field(&row_type.fields[place]);
     Ok(nth(row.expr, place, value_type))
-}
-
-/// The type of a field; `None` when there is none of this name.
-pub(super) fn likely_field_type(wanted: &str, row: &Operand) -> Option<ValueType> {
-    let (row_type, place) = place_of(wanted, row.sql_type()).ok()?;
-    Some(ValueType::of_field(&row_type.fields[place]))
 }
 
 fn place_of<'t>(wanted: &str, sql_type: &'t SqlType) -> SqlResult<(&'t RowType, usize)> {

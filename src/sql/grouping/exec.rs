@@ -235,8 +235,10 @@ mod tests {
     use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema};
     use datafusion::common::tree_node::TreeNode;
     use datafusion::datasource::memory::MemorySourceConfig;
+    use datafusion::functions_aggregate::expr_fn::sum as sum_of;
+    use datafusion::logical_expr::ExprFunctionExt;
     use datafusion::physical_plan::collect;
-    use datafusion::prelude::{SessionConfig, SessionContext};
+    use datafusion::prelude::{SessionConfig, SessionContext, col, lit};
 
     use super::*;
     use tablegate_store::table::text_for_each_row;
@@ -263,8 +265,9 @@ mod tests {
         let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2));
         let (texts, numbers) = rows(0, 1, 1);
         context.register_batch("t", batch(Arc::new(texts), numbers)).unwrap();
-        let sql = "SELECT text, sum(number) FILTER (WHERE number > 0) FROM t GROUP BY text";
-        let plan = context.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
+        let positive = sum_of(col("number")).filter(col("number").gt(lit(0_i64))).build().unwrap();
+        let grouped = context.table("t").await.unwrap().aggregate(vec![col("text")], vec![positive]).unwrap();
+        let plan = grouped.create_physical_plan().await.unwrap();
         let mut first_half = None;
         // The last one that is met is the lowest.
         let find = |node: &Arc<dyn ExecutionPlan>| {

@@ -184,7 +184,7 @@ async fn others(planner: &Planner<'_>, query: &Query, locked: &[Target]) -> SqlR
     {
         return Ok(Vec::new());
     }
-    let mut sources = planner.sources(query, "").await?;
+    let mut sources = planner.sources(query).await?;
     sources.retain(|source| !locked.iter().any(|target| fold(&target.alias) == source.alias));
     Ok(sources)
 }

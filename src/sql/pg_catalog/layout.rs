@@ -56,11 +56,6 @@ pub(super) fn find(schema: Option<&str>, table: &str) -> Option<&'static Layout>
     by_name.get(&(schema.unwrap_or("pg_catalog"), table)).copied()
 }
 
-/// Whether some system relation has a column of this name and type.
-pub(super) fn has_column(name: &str, sql_type: &SqlType) -> bool {
-    LAYOUTS.iter().flat_map(|l| &l.columns).any(|c| c.name == name && c.sql_type == *sql_type)
-}
-
 fn read_line(line: &'static str) -> Option<Layout> {
     let mut words = line.split(' ');
     let (schema, name) = words.next()?.split_once('.')?;

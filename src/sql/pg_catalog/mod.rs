@@ -1,8 +1,7 @@
 //! The system catalogue: what psql and drivers read to learn which tables there are.
 //!
 //! `pg_catalog` and `information_schema` are relations made from the live catalogue when a statement reads them
-//! ([`relations`]), the functions that go with them ([`functions`]), and the forms of SQL that only catalogue queries
-//! use, rewritten to ones that the planner takes ([`rewrite`]).
+//! ([`relations`]), with the functions that go with them ([`functions`]).
 
 mod built_ins;
 mod cells;
@@ -17,13 +16,11 @@ mod origins;
 mod recorded;
 mod references;
 mod relations;
-mod rewrite;
 mod routine_text;
 mod sizes;
 mod spelling;
 mod view_definitions;
 
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::ArrayRef;
@@ -31,7 +28,6 @@ use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::ScalarUDF;
-use sqlparser::ast::Query;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
@@ -255,8 +251,16 @@ impl SystemRelations for SystemCatalog {
         relations::provider(layout, &context).map(Some)
     }
 
-    fn is_asked_by(&self, query: &Query) -> bool {
-        rewrite::asks_the_catalog(query)
+    fn database(&self) -> &str {
+        &self.database
+    }
+
+    fn relation_of(&self, function: &str) -> Option<&'static str> {
+        functions::relation_of(function)
+    }
+
+    fn answers(&self, function: &str) -> bool {
+        functions::is_known(function)
     }
 
     async fn see(&self, engine: &Engine, reads: &Reads) -> SqlResult<()> {
@@ -268,14 +272,6 @@ impl SystemRelations for SystemCatalog {
 
     fn has_seen(&self) -> bool {
         self.seen.get().is_some()
-    }
-
-    fn with_relations<'q>(&self, query: &'q Query) -> Cow<'q, Query> {
-        rewrite::with_relations(query)
-    }
-
-    fn rewrite(&self, query: &mut Query) -> SqlResult<()> {
-        rewrite::rewrite(query)
     }
 
     fn settings(&self) -> &Settings {

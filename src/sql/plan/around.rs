@@ -8,11 +8,10 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
-use sqlparser::ast::{Cte, Query, SetExpr, With};
+use sqlparser::ast::{Cte, Query, With};
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::tables::{TableEntry, Tables};
-use crate::syntax;
 use crate::syntax::fold;
 
 /// The surroundings of a query: nothing, for most.
@@ -44,7 +43,7 @@ impl Around {
         &self.rows
     }
 
-    /// The query with the WITH clause before it. Its own WITH, if it has one, stays the nearer one.
+    /// The query with the WITH clause before its own.
     ///
     /// # Errors
     /// 0A000 when both define the same name.
@@ -58,12 +57,11 @@ impl Around {
             return Err(SqlError::not_supported(format!("WITH query \"{name}\" inside another of that name"))
                 .with_hint("Give one of them another name."));
         }
-        let with =
-            With { with_token: AttachedToken::empty(), recursive: self.recursive, cte_tables: self.ctes.clone() };
-        if query.with.is_none() {
-            return Ok(Cow::Owned(Query { with: Some(with), ..query.clone() }));
-        }
-        let body = SetExpr::Query(Box::new(query.clone()));
-        Ok(Cow::Owned(Query { with: Some(with), ..syntax::query(body) }))
+        let own = query.with.clone();
+        let recursive = self.recursive || own.as_ref().is_some_and(|own| own.recursive);
+        let own = own.into_iter().flat_map(|own| own.cte_tables);
+        let cte_tables = self.ctes.iter().cloned().chain(own).collect();
+        let with = With { with_token: AttachedToken::empty(), recursive, cte_tables };
+        Ok(Cow::Owned(Query { with: Some(with), ..query.clone() }))
     }
 }

@@ -1,10 +1,10 @@
 //! Tables that a statement locks rows of carry their number in their name, so that their scans are told from other scans
 //! of the same table.
 
-use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, TableAlias, TableFactor};
+use sqlparser::ast::{Ident, ObjectNamePart, TableAlias, TableFactor};
 
 use crate::newest::TargetNumber;
-use crate::syntax::{fold, table_alias};
+use crate::syntax::table_alias;
 
 /// No client's identifier has it.
 const MARK: char = '\u{3}';
@@ -32,10 +32,4 @@ pub(super) fn number_of(name: &str) -> (&str, Option<TargetNumber>) {
         Some((name, number)) => (name, number.parse().ok().map(TargetNumber)),
         None => (name, None),
     }
-}
-
-/// The last part of a table's name, folded, without its number.
-pub(super) fn own_name(name: &ObjectName) -> String {
-    let last = name.0.last().and_then(ObjectNamePart::as_ident).map(fold).unwrap_or_default();
-    number_of(&last).0.to_owned()
 }

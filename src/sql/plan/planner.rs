@@ -1,55 +1,38 @@
-//! Hands queries to DataFusion: its SQL planner sees only the tables and functions given here.
+//! Plans the queries of one statement of one session: what the binder found of each, over the tables that it names.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::catalog::TableProvider;
-use datafusion::common::{DFSchema, ParamValues, ScalarValue};
-use datafusion::execution::{SessionState, TaskContext};
+use datafusion::common::DFSchema;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
-use futures::{StreamExt, stream};
-use sqlparser::ast::{ObjectName, Query, Statement};
+use sqlparser::ast::{ObjectName, Query};
+use tablegate_bind::query::bound::Target;
 use tablegate_bind::{BoundExpr, BoundQuery};
 use tablegate_store::table::{Promises, TableSize};
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tablegate_types::interrupt::Interrupt;
+use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
 use super::around::Around;
-use super::assigned::check_constants;
-use super::constant::constant_row;
-use super::context::StatementContext;
-use super::names::Source;
+use super::meaning::{KnownTables, MeantQuery};
 use super::numbered::{number_of, with_number};
 use super::planned_query::{CurrentIn, PlannedQuery};
 use super::system::SystemRelations;
-use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
+use super::tables::{Mentions, TableEntry, Tables, own_number, schema_and_table};
 use super::views::ViewQueries;
-use super::{
-    changes, edm_types, frames, guarded_calls, joins, list_order, lower, multisets, names, origins, settings_in_turn,
-    size, unnest,
-};
-use crate::apart::apart;
+use super::{changes, list_order, lower, multisets, origins, size, unnest};
 use crate::aside::aside;
-use crate::calls::interrupt_of;
 use crate::catalog::{Sequence, View};
 use crate::engine::Engine;
 use crate::expr::{self, Parameters};
-use crate::functions;
-use crate::in_turn;
 use crate::newest::{NewestRows, TargetNumber};
-use crate::outcome::{ResultColumn, RowStream};
+use crate::outcome::ResultColumn;
 use crate::reads::Reads;
 use crate::relation::{Relation, table_row};
-use crate::scan::{RelationProvider, batch_rows};
-use crate::sequence::{self, values_as_selects};
-use crate::turns;
-
-/// A typed plan, the types of its parameters, and which of them the text names.
-type TypedPlan = (LogicalPlan, Vec<SqlType>, Vec<usize>);
+use crate::scan::RelationProvider;
+use crate::sequence;
 
 /// Plans one statement of one session.
 #[derive(Clone)]
@@ -117,20 +100,23 @@ impl Planner<'_> {
     /// # Errors
     /// The errors of planning the query: names, types, what DataFusion does not do.
     pub(crate) async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
-        self.plan_bound(query, declared, None).await
+        self.plan_with(query, &Tables::default(), declared).await
     }
 
-    /// Plans a query of which the binder may have found what it means.
+    /// Plans a query whose meaning is known already.
     ///
     /// # Errors
     /// As [`Planner::plan`].
-    pub(crate) async fn plan_bound(
+    pub(crate) async fn plan_meant(
         &self,
         query: &Query,
         declared: &[SqlType],
-        meaning: Option<&BoundQuery>,
+        meaning: &MeantQuery,
     ) -> SqlResult<PlannedQuery> {
-        self.plan_meant(query, &Tables::default(), declared, meaning).await
+        let (_, mentions) = self.mentioned(query)?;
+        let tables = self.tables_with(&mentions, &Tables::default()).await?;
+        self.see_what_it_asks(meaning).await?;
+        aside(|| self.planned(meaning, &tables, declared, mentions.table_oids))
     }
 
     /// Plans a query that finds some of its tables in memory.
@@ -143,53 +129,63 @@ impl Planner<'_> {
         given: &Tables,
         declared: &[SqlType],
     ) -> SqlResult<PlannedQuery> {
-        self.plan_meant(query, given, declared, None).await
+        let (query, mentions) = self.mentioned(query)?;
+        let tables = self.tables_with(&mentions, given).await?;
+        let (meaning, types) = aside(|| self.meaning(&query, &mentions, &tables, declared))?;
+        self.see_what_it_asks(&meaning).await?;
+        aside(|| self.planned(&meaning, &tables, &types, mentions.table_oids))
     }
 
-    async fn plan_meant(
+    /// Plans a query over the given tables.
+    ///
+    /// # Errors
+    /// As [`Planner::plan`].
+    pub(crate) fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
+        let mentions = Mentions::of(query);
+        let (meaning, types) = self.meaning(query, &mentions, tables, declared)?;
+        self.planned(&meaning, tables, &types, mentions.table_oids)
+    }
+
+    /// What a query means.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) async fn meaning_of(&self, query: &Query) -> SqlResult<MeantQuery> {
+        let (query, mentions) = self.mentioned(query)?;
+        let tables = self.tables_with(&mentions, &Tables::default()).await?;
+        Ok(aside(|| self.meaning(&query, &mentions, &tables, &[]))?.0)
+    }
+
+    /// A query with what is around it, and what it mentions.
+    fn mentioned<'q>(&self, query: &'q Query) -> SqlResult<(Cow<'q, Query>, Mentions)> {
+        let query = self.around.over(query)?;
+        changes::only_reads(&query)?;
+        let mentions = Mentions::of(&query);
+        match &mentions.lock {
+            None => Ok((query, mentions)),
+            Some(clause) => Err(SqlError::not_supported(format!("{clause} in this place"))
+                .with_hint("Lock the rows in a statement of their own.")),
+        }
+    }
+
+    fn meaning(
         &self,
         query: &Query,
-        given: &Tables,
+        mentions: &Mentions,
+        tables: &Tables,
         declared: &[SqlType],
-        meaning: Option<&BoundQuery>,
-    ) -> SqlResult<PlannedQuery> {
-        let query = self.around.over(query)?;
-        let query = self.system.with_relations(&query);
-        let mentions = Mentions::of(&query);
-        if let Some(clause) = &mentions.lock {
-            return Err(SqlError::not_supported(format!("{clause} in this place"))
-                .with_hint("Lock the rows in a statement of their own."));
-        }
-        if self.system.is_asked_by(&query) {
-            self.system.see(self.engine, &self.reads).await?;
-        }
-        let tables = self.tables_with(&mentions, given).await?;
-        aside(|| match self.lowered(meaning, &tables, declared) {
-            Some(typed) => self.planned(typed, &tables),
-            None => self.plan_over(&query, &tables, declared),
-        })
+    ) -> SqlResult<(MeantQuery, Vec<SqlType>)> {
+        let known = KnownTables::among(self, &mentions.tables, tables);
+        let reading = if self.is_plain { Reading::default() } else { self.reading() };
+        MeantQuery::of(query, &known, reading, declared)
     }
 
-    /// The tables of a query's FROM clause, in which another table must not be named.
-    ///
-    /// # Errors
-    /// 42P01 for a table that does not exist, or that must not be named; what else is wrong with the names in the
-    /// query.
-    pub(crate) async fn sources(&self, query: &Query, unreachable: &str) -> SqlResult<Vec<Source>> {
-        let mut query = self.around.over(query)?.into_owned();
-        let tables = self.tables_with(&Mentions::of(&query), &Tables::default()).await?;
-        self.prepare_names(&mut query)?;
-        names::sources(&query, &tables, unreachable)
-    }
-
-    /// How many columns a query has, as far as that can be told from its text.
-    ///
-    /// # Errors
-    /// As [`Planner::plan`], for the tables it names.
-    pub(crate) async fn width(&self, query: &Query) -> SqlResult<Option<usize>> {
-        let query = self.around.over(query)?;
-        let tables = self.tables_with(&Mentions::of(&query), &Tables::default()).await?;
-        Ok(names::width(&query, &tables))
+    /// Gives the functions of the catalogue the tables that they are to know, where the query asks one.
+    async fn see_what_it_asks(&self, meaning: &MeantQuery) -> SqlResult<()> {
+        match meaning.asks(&|function| self.system.answers(function)) {
+            true => self.system.see(self.engine, &self.reads).await,
+            false => Ok(()),
+        }
     }
 
     async fn tables_with(&self, mentions: &Mentions, given: &Tables) -> SqlResult<Tables> {
@@ -199,40 +195,27 @@ impl Planner<'_> {
         Ok(tables)
     }
 
-    /// Plans a query over the given tables.
-    ///
-    /// # Errors
-    /// As [`Planner::plan`].
-    pub(crate) fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
-        changes::only_reads(query)?;
-        let mut query = query.clone();
-        self.prepare_names(&mut query)?;
-        let refused = names::resolve(&mut query, tables)?;
-        let typed = self.type_resolved(query, tables, declared);
-        if let Some(ungrouped) = refused {
-            return Err(typed.err().filter(|error| is_of_types(error.kind)).unwrap_or(ungrouped));
-        }
-        self.planned(typed?, tables)
-    }
-
-    /// The plan of what a query means; `None` where something in it has no form yet, or is wrong: then it is told by the other
-    /// way what.
-    fn lowered(&self, meaning: Option<&BoundQuery>, tables: &Tables, declared: &[SqlType]) -> Option<TypedPlan> {
+    /// The plan of what a query means over these tables.
+    fn planned(
+        &self,
+        meaning: &MeantQuery,
+        tables: &Tables,
+        declared: &[SqlType],
+        names_tables: bool,
+    ) -> SqlResult<PlannedQuery> {
         let found = self.parameters(declared);
-        let plan = lower::lowered(meaning?, tables, &found).ok()??;
-        size::check(&plan).ok()?;
-        let plan = arranged(plan).ok()?;
-        Some((plan, found.types(), found.met()))
-    }
-
-    fn planned(&self, (plan, parameters, named): TypedPlan, tables: &Tables) -> SqlResult<PlannedQuery> {
-        let columns = result_columns(&plan, tables);
+        let names_tables = names_tables || meaning.views_name_tables;
+        let around = lower::Statement { tables, state: self.engine.state(), system: &*self.system, names_tables };
+        let plan = lower::lowered(meaning, &around, &found)?;
+        size::check(&plan)?;
+        let plan = arranged(plan)?;
+        let columns = result_columns(&plan, &meaning.query, tables);
         let plan = unnest::unnest(plan)?;
         let relations: Vec<_> = tables.relations().cloned().collect();
         Ok(PlannedQuery {
             plan,
-            parameters,
-            named,
+            parameters: found.types(),
+            named: found.met(),
             columns,
             relations,
             views: tables.views().cloned().collect(),
@@ -244,28 +227,6 @@ impl Planner<'_> {
         })
     }
 
-    /// The plan of a query whose names are resolved, with its parameters.
-    fn type_resolved(&self, mut query: Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<TypedPlan> {
-        let state = self.engine.state();
-        settings_in_turn::asked(&mut query);
-        guarded_calls::guard(&mut query);
-        expr::lower(&mut query)?;
-        let statement = Statement::Query(Box::new(query));
-        let found = self.parameters(declared);
-        let is_known = !declared.is_empty() && declared.iter().all(|given| *given != SqlType::Unknown);
-        let given = if is_known { declared } else { &[] };
-        let mut plan = self.to_plan(state, tables, statement.clone(), given, &found)?;
-        let (parameters, named) = (found.types(), found.met());
-        if is_known && parameters.len() == declared.len() {
-            return Ok((plan, parameters, named));
-        }
-        if !parameters.is_empty() {
-            // Each parameter has one type wherever it stands: now that it is known, all that depends on it follows.
-            plan = self.to_plan(state, tables, statement, &parameters, &self.parameters(&parameters))?;
-        }
-        Ok((plan, parameters, named))
-    }
-
     /// The parameters of a statement, of which the client gave these types.
     fn parameters<'p>(&'p self, given: &'p [SqlType]) -> Parameters<'p> {
         let style = self.style();
@@ -273,21 +234,12 @@ impl Planner<'_> {
         Parameters::new(given).of_kept(self.is_kept).in_style(style, literal_style).with_catalog(&*self.system)
     }
 
-    /// An expression that is bound over these columns, as the engine computes it; `None` where something in it has no form of
-    /// the engine's yet.
+    /// An expression that is bound over these columns, as the engine computes it.
     ///
     /// # Errors
-    /// What is wrong with its literals, and with the types of operands.
-    pub(crate) fn engine_form(&self, bound: &BoundExpr, schema: &DFSchema) -> SqlResult<Option<Expr>> {
+    /// 0A000 where something in it has no form of the engine's; what is wrong with its literals, and with the types of operands.
+    pub(crate) fn engine_form(&self, bound: &BoundExpr, schema: &DFSchema) -> SqlResult<Expr> {
         expr::engine_form(bound, schema, &self.parameters(&[]))
-    }
-
-    /// What is done to a query before its names are resolved.
-    pub(super) fn prepare_names(&self, query: &mut Query) -> SqlResult<()> {
-        values_as_selects(query)?;
-        self.system.rewrite(query)?;
-        functions::rewrite(query)?;
-        edm_types::resolve(query)
     }
 
     /// What the tables that a query names mean.
@@ -311,111 +263,6 @@ impl Planner<'_> {
     /// What expressions outside a plan are evaluated with in this planner's statement.
     pub(crate) fn moment(&self) -> ExecutionProps {
         self.engine.moment(&self.reads.moments)
-    }
-
-    /// The physical plan of a planned query with its parameters bound, to run on this planner's snapshot.
-    ///
-    /// # Errors
-    /// The errors of the optimizer.
-    pub(crate) async fn physical(
-        &self,
-        query: &PlannedQuery,
-        parameters: &[ScalarValue],
-    ) -> SqlResult<(SessionState, Arc<dyn ExecutionPlan>)> {
-        let plan = self.bound(query, parameters)?;
-        let interrupt = Interrupt::default();
-        let state = self.engine.state_with(self.reads.clone(), interrupt.clone());
-        let optimized = async move {
-            let physical = optimized(&state, plan).await?;
-            Ok((state, physical))
-        };
-        self.engine.workers().compute(interrupt, optimized).await
-    }
-
-    /// Runs a physical plan for what its nodes count; gives the plan with the counts.
-    ///
-    /// # Errors
-    /// Those of running the plan.
-    pub(crate) async fn analyze(
-        &self,
-        state: &SessionState,
-        physical: &Arc<dyn ExecutionPlan>,
-    ) -> SqlResult<Arc<dyn ExecutionPlan>> {
-        let interrupt = interrupt_of(state.config_options());
-        let physical = turns::in_turns(&apart(physical)?, &interrupt)?;
-        let (running, context) = (physical.clone(), context_of(state, &physical));
-        let run = async move { Ok(execute_stream(running, context)?) };
-        let mut rows = self.engine.workers().run(interrupt, run).await?;
-        while let Some(batch) = rows.next().await {
-            batch?;
-        }
-        Ok(physical)
-    }
-
-    /// The plan of a query with its parameters bound and its constant parts computed.
-    fn bound(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<LogicalPlan> {
-        let plan = if query.parameters.is_empty() {
-            query.plan.clone()
-        } else {
-            let values = parameters.iter().enumerate();
-            let types = |index| query.parameters.get(index).unwrap_or(&SqlType::Text);
-            let values = values.map(|(index, value)| expr::parameter_value(value, types(index)));
-            query.plan.clone().replace_params_with_values(&ParamValues::List(values.collect()))?
-        };
-        let plan = match (expr::is_foldable(&plan)?, self.style() == Style::PLAIN) {
-            // Most plans are taken as they are.
-            (false, _) => plan,
-            (true, true) => aside(|| expr::folded(plan, self.engine.timeless()))?,
-            (true, false) => aside(|| expr::folded(plan, &self.moment()))?,
-        };
-        check_constants(&plan, &query.receivers, query.style)?;
-        Ok(plan)
-    }
-
-    /// Computes the constant parts of a query that will run later, or never.
-    ///
-    /// # Errors
-    /// The errors of evaluating them.
-    pub(crate) fn check(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<()> {
-        if query.named.is_empty() && !expr::is_foldable(&query.plan)? {
-            return check_constants(&query.plan, &query.receivers, query.style);
-        }
-        self.bound(query, parameters).map(|_| ())
-    }
-
-    /// Runs a planned query on this planner's snapshot. Dropping the stream stops it.
-    ///
-    /// # Errors
-    /// The errors of the optimizer; in the stream, those of running the plan.
-    pub(crate) async fn run(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<RowStream> {
-        if let Some(rows) = self.read_directly(query, parameters)? {
-            return Ok(rows);
-        }
-        let plan = self.bound(query, parameters)?;
-        if let Some(row) = constant_row(&plan) {
-            return Ok(Box::pin(stream::iter([Ok(row)])));
-        }
-        let interrupt = Interrupt::default();
-        let state = self.engine.state_with(self.reads.clone(), interrupt.clone());
-        let raised = interrupt.clone();
-        let run = async move {
-            let physical = turns::in_turns(&apart(&optimized(&state, plan).await?)?, &raised)?;
-            let context = context_of(&state, &physical);
-            Ok(execute_stream(physical, context)?)
-        };
-        self.engine.workers().run(interrupt, run).await
-    }
-
-    /// Whether a run with these parameters goes without the optimizer.
-    ///
-    /// # Errors
-    /// Those of looking for the keys, of which none are expected.
-    pub(crate) fn is_read_directly(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<bool> {
-        Ok(self.read_directly(query, parameters)?.is_some())
-    }
-
-    fn read_directly(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<Option<RowStream>> {
-        query.read_directly(self.engine, self.system.settings(), parameters, &self.reads)
     }
 
     /// Whether a planned query still means the same on this planner's snapshot.
@@ -466,9 +313,6 @@ impl Planner<'_> {
         let mut tables = Tables::default();
         let (mentions, mut views) = ViewQueries::within(self, mentions)?;
         let mentions = &mentions;
-        if views.ask_the_catalog() {
-            self.system.see(self.engine, &self.reads).await?;
-        }
         for name in &mentions.tables {
             let (schema, table) = schema_and_table(name)?;
             let (table, number) = number_of(&table);
@@ -477,25 +321,31 @@ impl Planner<'_> {
                 tables.insert(&used_name, given.clone());
                 continue;
             }
+            // A function may give the rows of a system relation.
+            let (schema, table) = match self.system.relation_of(table) {
+                Some(relation) => (Some("pg_catalog"), relation),
+                None => (schema.as_deref(), table),
+            };
             if let Some(entry) = views.take(&used_name) {
                 tables.insert(&used_name, entry?);
-            } else if self.system.knows(schema.as_deref(), table) {
-                let provider = self.system.provider(self.engine, &self.reads, schema.as_deref(), table).await?;
+            } else if self.system.knows(schema, table) {
+                let provider = self.system.provider(self.engine, &self.reads, schema, table).await?;
                 if let Some(provider) = provider {
-                    let key = format!("{}.{table}", schema.as_deref().unwrap_or("pg_catalog"));
-                    let oid = self.system.oid(schema.as_deref(), table);
-                    tables.insert(&used_name, TableEntry { oid, ..TableEntry::of_provider(&key, provider) });
+                    let key = format!("{}.{table}", schema.unwrap_or("pg_catalog"));
+                    let oid = self.system.oid(schema, table);
+                    tables.insert(&used_name, TableEntry::of_provider(&key, provider).with_oid(oid));
                 }
-            } else if let Some(relation) = self.relation(schema.as_deref(), table).await? {
+            } else if let Some(relation) = self.relation(schema, table).await? {
                 let size = self.reads.readers.size_of(&relation.stored);
                 let splits = self.reads.readers.splits(&relation.stored);
                 let promises = self.engine.stores().at(relation.stored.place)?.promises();
                 let entry = relation_entry(&relation, mentions, size, promises, splits, number);
                 tables.insert(&used_name, entry);
-            } else if let Some(sequence) = self.sequence(schema.as_deref(), table) {
+            } else if let Some(sequence) = self.sequence(schema, table) {
                 let provider = sequence::provider(self.system.sequences()?, &sequence).await?;
                 let key = format!("{}.{table}", sequence.place.schema());
-                tables.insert(&used_name, TableEntry::of_provider(&key, provider));
+                let entry = TableEntry::of_provider(&key, provider).with_oid(Some(sequence.oid));
+                tables.insert(&used_name, entry);
             }
         }
         Ok(tables)
@@ -518,65 +368,11 @@ impl Planner<'_> {
     pub(crate) fn sequence(&self, schema: Option<&str>, name: &str) -> Option<Arc<Sequence>> {
         self.reads.catalog.sequence(&self.reads.catalog.named(schema, name)?)
     }
-
-    fn to_plan(
-        &self,
-        state: &SessionState,
-        tables: &Tables,
-        statement: Statement,
-        parameters: &[SqlType],
-        types: &Parameters<'_>,
-    ) -> SqlResult<LogicalPlan> {
-        let context = StatementContext::new(state, tables, &*self.system);
-        let mut options = ParserOptions::from(&state.config_options().sql_parser);
-        options.parse_float_as_decimal = true;
-        let mut planner_context = PlannerContext::new();
-        if !parameters.is_empty() {
-            let field = |t: &SqlType| (*t != SqlType::Unknown).then(|| Arc::new(t.field("", true)));
-            let fields = parameters.iter().map(field).collect();
-            planner_context = planner_context.with_prepare_param_data_types(fields);
-        }
-        let planner = SqlToRel::new_with_options(&context, options);
-        let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
-        size::check(&plan)?;
-        arranged(expr::type_plan(plan, types)?)
-    }
 }
 
 /// A plan whose expressions are typed, with what PostgreSQL promises of its rows and the engine does not.
 fn arranged(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
-    list_order::kept(multisets::counted(frames::in_groups(plan)?)?)
-}
-
-/// The physical plan of a query.
-async fn optimized(state: &SessionState, plan: LogicalPlan) -> SqlResult<Arc<dyn ExecutionPlan>> {
-    let plan = state.optimize(&joins::ordered(plan)?)?;
-    let physical = state.query_planner().create_physical_plan(&plan, state).await?;
-    Ok(in_turn::keep_order(physical)?)
-}
-
-/// What a plan runs with: batches of so many rows that they are not too long where the rows are.
-fn context_of(state: &SessionState, plan: &Arc<dyn ExecutionPlan>) -> Arc<TaskContext> {
-    let context = TaskContext::from(state);
-    let usual = context.session_config().batch_size();
-    let rows = batch_rows(plan, usual);
-    if rows == usual {
-        return Arc::new(context);
-    }
-    let config = context.session_config().clone().with_batch_size(rows);
-    Arc::new(context.with_session_config(config))
-}
-
-/// Whether an error is about functions, operators and the types of their operands.
-fn is_of_types(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::UndefinedFunction
-            | ErrorKind::AmbiguousFunction
-            | ErrorKind::DatatypeMismatch
-            | ErrorKind::CannotCoerce
-            | ErrorKind::InvalidTextRepresentation
-    )
+    list_order::kept(multisets::counted(plan)?)
 }
 
 fn relation_entry(
@@ -601,13 +397,14 @@ fn relation_entry(
             as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
         oid: Some(relation.oid),
+        number: if number.is_some() { own_number() } else { relation.oid },
         row_type: Some(table_row(relation)),
         view: None,
     }
 }
 
-fn result_columns(plan: &LogicalPlan, tables: &Tables) -> Arc<[ResultColumn]> {
-    let column = |(index, field): (usize, &arrow::datatypes::FieldRef)| {
+fn result_columns(plan: &LogicalPlan, query: &BoundQuery, tables: &Tables) -> Arc<[ResultColumn]> {
+    let column = |(index, (field, target)): (usize, (&arrow::datatypes::FieldRef, &Target))| {
         let origin = origins::of_column(plan, index).and_then(|origin| {
             let entry = tables.by_key(origin.table)?;
             let position = entry.visible.iter().position(|name| name == origin.column)?;
@@ -615,12 +412,12 @@ fn result_columns(plan: &LogicalPlan, tables: &Tables) -> Arc<[ResultColumn]> {
         });
         let (table_oid, attribute) = origin.unwrap_or_default();
         ResultColumn {
-            name: crate::syntax::shown(field.name()).to_owned(),
+            name: target.name.clone(),
             sql_type: SqlType::declared_in(field),
             is_declared: SqlType::is_declared(field),
             table_oid,
             attribute,
         }
     };
-    plan.schema().fields().iter().enumerate().map(column).collect()
+    plan.schema().fields().iter().zip(query.results()).enumerate().map(column).collect()
 }

@@ -1,13 +1,11 @@
 //! The system catalogue, as planning asks it. It is a trait, because the crate's rooms are in an order and the
 //! relations and functions themselves are in a room above planning.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::TableProvider;
-use sqlparser::ast::Query;
 use tablegate_types::error::SqlResult;
 
 use crate::engine::Engine;
@@ -40,9 +38,14 @@ pub(crate) trait SystemRelations: CatalogFunctions {
         table: &str,
     ) -> SqlResult<Option<Arc<dyn TableProvider>>>;
 
-    /// Whether the answer depends on the catalogue although the query may name no system relation: it calls one of its
-    /// functions, or casts to a type that names an object.
-    fn is_asked_by(&self, query: &Query) -> bool;
+    /// The name of the database.
+    fn database(&self) -> &str;
+
+    /// The relation of `pg_catalog` whose rows a function gives.
+    fn relation_of(&self, function: &str) -> Option<&'static str>;
+
+    /// Whether a function of this name answers from the catalogue.
+    fn answers(&self, function: &str) -> bool;
 
     /// Gives the functions the tables they are to know.
     ///
@@ -51,15 +54,6 @@ pub(crate) trait SystemRelations: CatalogFunctions {
     async fn see(&self, engine: &Engine, reads: &Reads) -> SqlResult<()>;
 
     fn has_seen(&self) -> bool;
-
-    /// The query with relations in the place of functions that give their rows.
-    fn with_relations<'q>(&self, query: &'q Query) -> Cow<'q, Query>;
-
-    /// Turns what only PostgreSQL's grammar has into what the planner takes.
-    ///
-    /// # Errors
-    /// 0A000 for a form that cannot be turned.
-    fn rewrite(&self, query: &mut Query) -> SqlResult<()>;
 
     /// The session's settings.
     fn settings(&self) -> &Settings;

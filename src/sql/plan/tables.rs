@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
-use sqlparser::ast::{Expr, Ident, ObjectName, Query, Visitor};
+use sqlparser::ast::{Expr, Function, Ident, ObjectName, Query, Visitor};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::TableRow;
 
-use super::edm_types;
 use crate::catalog::{CatalogView, View};
 use crate::place::PlacedName;
 use crate::relation::Relation;
@@ -32,13 +32,15 @@ pub(crate) struct TableEntry {
     pub relation: Option<Arc<Relation>>,
     /// Its OID in the catalogue; `None` for rows that are no table's.
     pub oid: Option<u32>,
+    /// What it is known by while a statement is planned: its OID, or a number of its own where that would not do.
+    pub number: u32,
     /// The type of its rows, if they are those of a user's relation.
     pub row_type: Option<TableRow>,
     /// The query that takes its place, if it is a view.
     pub view: Option<ViewQuery>,
 }
 
-/// A view, and its query ready to have its names resolved.
+/// A view, and its query.
 #[derive(Clone)]
 pub(crate) struct ViewQuery {
     pub view: Arc<View>,
@@ -56,9 +58,15 @@ impl TableEntry {
             provider,
             relation: None,
             oid: None,
+            number: own_number(),
             row_type: None,
             view: None,
         }
+    }
+
+    /// The same of a relation of the catalogue.
+    pub(crate) fn with_oid(self, oid: Option<u32>) -> Self {
+        Self { oid, number: oid.unwrap_or(self.number), ..self }
     }
 
     /// A view of the user's.
@@ -69,8 +77,17 @@ impl TableEntry {
         let fields: Vec<_> = view.typed_columns()?.iter().map(|(name, t)| t.field(name, true)).collect();
         let nothing = MemTable::try_new(Arc::new(Schema::new(fields)), vec![Vec::new()])?;
         let entry = Self::of_provider(&format!("{}.{}", view.place.schema(), view.name), Arc::new(nothing));
-        Ok(Self { oid: Some(view.oid), view: Some(ViewQuery { view: view.clone(), query: Arc::new(query) }), ..entry })
+        let entry = entry.with_oid(Some(view.oid));
+        Ok(Self { view: Some(ViewQuery { view: view.clone(), query: Arc::new(query) }), ..entry })
     }
+}
+
+/// A number that no relation of the catalogue has.
+pub(super) fn own_number() -> u32 {
+    /// OIDs are given out from the other end.
+    const FIRST: u32 = 0xf000_0000;
+    static NEXT: AtomicU32 = AtomicU32::new(FIRST);
+    NEXT.fetch_add(1, Ordering::Relaxed) | FIRST
 }
 
 /// The tables of one statement, by the name the statement uses (folded, dotted).
@@ -120,11 +137,6 @@ impl Tables {
 
     pub(crate) fn views(&self) -> impl Iterator<Item = &Arc<View>> {
         self.entries.values().filter_map(|e| e.view.as_ref()).map(|view| &view.view)
-    }
-
-    /// The names of all columns.
-    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
-        self.entries.values().flat_map(|e| e.visible.iter().chain(&e.hidden)).map(String::as_str)
     }
 
     pub(crate) fn relations(&self) -> impl Iterator<Item = &Arc<Relation>> {
@@ -179,6 +191,8 @@ pub(crate) struct Mentions {
     pub lock: Option<String>,
     /// The stored types of columns are asked for.
     pub edm_types: bool,
+    /// `tableoid` is named anywhere.
+    pub table_oids: bool,
 }
 
 const HIDDEN: [&str; 4] = ["PartitionKey", "RowKey", "Timestamp", "etag"];
@@ -194,6 +208,7 @@ impl Mentions {
     pub(crate) fn absorb(&mut self, other: Self) {
         self.hidden |= other.hidden;
         self.edm_types |= other.edm_types;
+        self.table_oids |= other.table_oids;
         for table in other.tables {
             if !self.tables.contains(&table) {
                 self.tables.push(table);
@@ -207,7 +222,16 @@ impl Mentions {
     }
 
     fn see(&mut self, ident: &Ident) {
+        self.table_oids |= ident.value.eq_ignore_ascii_case("tableoid");
         self.hidden |= HIDDEN.iter().any(|h| h.eq_ignore_ascii_case(&ident.value));
+    }
+}
+
+/// Whether it asks for the stored type of a property: `edm_type(column)`, which is a hidden column.
+fn is_edm_type(function: &Function) -> bool {
+    match function.name.0.as_slice() {
+        [name] => name.as_ident().is_some_and(|name| fold(name) == "edm_type"),
+        _ => false,
     }
 }
 
@@ -232,7 +256,7 @@ impl Visitor for Mentions {
         match expr {
             Expr::Identifier(ident) => self.see(ident),
             Expr::CompoundIdentifier(parts) => parts.iter().for_each(|p| self.see(p)),
-            Expr::Function(_) if edm_types::is_call(expr) => {
+            Expr::Function(function) if is_edm_type(function) => {
                 self.edm_types = true;
                 self.hidden = true;
             }

@@ -14,7 +14,6 @@ use crate::catalog::View;
 /// The queries of views by the names that statements use for them.
 pub(super) struct ViewQueries {
     found: HashMap<String, (Arc<View>, Query)>,
-    ask_the_catalog: bool,
 }
 
 impl ViewQueries {
@@ -24,7 +23,7 @@ impl ViewQueries {
     /// XX001 for a view whose query cannot be read.
     pub(super) fn within(planner: &Planner<'_>, mentions: &Mentions) -> SqlResult<(Mentions, Self)> {
         let mut all = mentions.clone();
-        let mut queries = Self { found: HashMap::new(), ask_the_catalog: false };
+        let mut queries = Self { found: HashMap::new() };
         let mut next = 0;
         while let Some(name) = all.tables.get(next).cloned() {
             next += 1;
@@ -33,18 +32,11 @@ impl ViewQueries {
             }
             let (schema, table) = schema_and_table(&name)?;
             let Some(view) = planner.view(schema.as_deref(), &table) else { continue };
-            let mut query = catalog::query_of(view)?;
+            let query = catalog::query_of(view)?;
             all.absorb(Mentions::of(&query));
-            queries.ask_the_catalog |= planner.system.is_asked_by(&query);
-            planner.prepare_names(&mut query)?;
             queries.found.insert(dotted_name(&name), (view.clone(), query));
         }
         Ok((all, queries))
-    }
-
-    /// Whether one of them calls a function that answers from the catalogue.
-    pub(super) fn ask_the_catalog(&self) -> bool {
-        self.ask_the_catalog
     }
 
     /// The view of this name as a table of the query.

@@ -16,7 +16,7 @@ impl<'t> RowScope<'t> {
         let lookup = Lookup::new(&BuiltInOnly);
         let column = |column: &RelationColumn| {
             let (oid, typmod) = Self::type_of(column);
-            ScopeColumn { name: column.name.clone(), ty: lookup.of_type(oid, typmod) }
+            ScopeColumn { name: column.name.clone(), ty: lookup.of_type(oid, typmod), is_hidden: false }
         };
         let columns = table.columns.iter().map(column).collect();
         let entry = Entry { name: table.name.clone(), schema: None, columns, row_type: 0, table: None };

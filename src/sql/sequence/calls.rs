@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, Ident, Visitor, VisitorMut};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::functions;
 use crate::catalog::{name_of, sequence_in};
-use crate::syntax::{Command, parse, walk, walk_mut};
+use crate::syntax::{walk, walk_mut};
 
 /// Replaces the calls of `nextval` in an expression by the columns that `column` names for them; gives the texts that
 /// name their sequences, in order.
@@ -43,52 +43,6 @@ pub(crate) fn take_next_calls(expr: &mut Expr, column: impl Fn(usize) -> Ident) 
         ControlFlow::Continue(()) => Ok(take.taken),
         ControlFlow::Break(error) => Err(error),
     }
-}
-
-/// Turns `VALUES (nextval('s')), ...` into selects: a plan evaluates asynchronous functions in those only.
-pub(crate) fn values_as_selects(query: &mut Query) -> SqlResult<()> {
-    struct Turn;
-    impl VisitorMut for Turn {
-        type Break = Box<SqlError>;
-        fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
-            match turned(&query.body) {
-                Ok(Some(body)) => *query.body = body,
-                Ok(None) => {}
-                Err(error) => return ControlFlow::Break(error),
-            }
-            ControlFlow::Continue(())
-        }
-    }
-    match walk_mut(query, &mut Turn) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
-}
-
-fn turned(body: &SetExpr) -> SqlResult<Option<SetExpr>> {
-    let SetExpr::Values(values) = body else { return Ok(None) };
-    if !values.rows.iter().flat_map(|row| row.iter()).any(waits) {
-        return Ok(None);
-    }
-    let mut selects = Vec::with_capacity(values.rows.len());
-    for row in &values.rows {
-        let Some(Command::Query(mut template)) = parse("SELECT 1")?.pop().map(|s| s.command) else { return Ok(None) };
-        if let SetExpr::Select(select) = &mut *template.body {
-            let item = |(i, expr): (usize, &Expr)| SelectItem::ExprWithAlias {
-                expr: expr.clone(),
-                alias: Ident::new(format!("column{}", i + 1)),
-            };
-            select.projection = row.iter().enumerate().map(item).collect();
-        }
-        selects.push(*template.body);
-    }
-    let union = |left: SetExpr, right: SetExpr| SetExpr::SetOperation {
-        op: SetOperator::Union,
-        set_quantifier: SetQuantifier::All,
-        left: Box::new(left),
-        right: Box::new(right),
-    };
-    Ok(selects.into_iter().reduce(union))
 }
 
 /// Whether an expression calls a function that may wait for the store.
@@ -131,19 +85,5 @@ mod tests {
         let error = take_next_calls(&mut computed, |_| Ident::new("n")).unwrap_err();
         assert_eq!(error.kind, ErrorKind::FeatureNotSupported);
         assert_eq!(taken(&next_call(Place::Public, "My's")).1, ["\"My's\""]);
-    }
-
-    #[test]
-    fn values_that_wait_become_selects() {
-        let turned = |sql: &str| {
-            let Some(Command::Query(mut query)) = parse(sql).unwrap().pop().map(|s| s.command) else { panic!("{sql}") };
-            values_as_selects(&mut query).unwrap();
-            query.to_string()
-        };
-        assert_eq!(turned("VALUES (1)"), "VALUES (1)");
-        assert_eq!(
-            turned("VALUES (nextval('s'), 1), (2, 3)"),
-            "SELECT nextval('s') AS column1, 1 AS column2 UNION ALL SELECT 2 AS column1, 3 AS column2"
-        );
     }
 }

@@ -1,4 +1,4 @@
-//! `nextval`, `setval`, `currval` and `lastval` as functions of the planner.
+//! `nextval`, `setval`, `currval` and `lastval` as functions of the engine.
 //!
 //! `nextval` and `setval` may have to wait for the store, so they are DataFusion's asynchronous functions: a plan
 //! evaluates them ahead of the expressions around them, for a whole batch of rows at once. Every call in a statement is

@@ -15,7 +15,7 @@ mod rows;
 mod session;
 
 pub(super) use blocks::Sequences;
-pub(super) use calls::{take_next_calls, values_as_selects, waits};
+pub(super) use calls::{take_next_calls, waits};
 pub(super) use functions::find as function;
 pub(super) use options::{altered, check_restart, created};
 pub(super) use rows::provider;

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tablegate_bind::BoundQuery;
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Style;
@@ -14,7 +13,7 @@ use crate::dml::PreparedDml;
 use crate::locking::LockingQuery;
 use crate::observe::SeenStatement;
 use crate::outcome::ResultColumn;
-use crate::plan::{CurrentIn, Meaning, PlannedQuery, Planner};
+use crate::plan::{CurrentIn, Meaning, MeantQuery, PlannedQuery, Planner};
 use crate::settings::Settings;
 use crate::statistics::normalized;
 use crate::syntax::{Command, CursorCommand, Statement};
@@ -223,7 +222,7 @@ async fn plan_meant(
     planner: &Planner<'_>,
     command: &Command,
     declared: &[SqlType],
-    meaning: Option<&BoundQuery>,
+    meaning: Option<&MeantQuery>,
 ) -> SqlResult<Plan> {
     if let Some(statement) = LockingStatement::prepare(planner, command, declared).await? {
         return Ok(Plan::LockingStatement(Box::new(statement)));
@@ -235,7 +234,10 @@ async fn plan_meant(
         Command::Query(query) if !query.locks.is_empty() => {
             Plan::Locking(Box::new(LockingQuery::prepare(planner, query, declared).await?))
         }
-        Command::Query(query) => Plan::Query(Box::new(planner.plan_bound(query, declared, meaning).await?)),
+        Command::Query(query) => Plan::Query(Box::new(match meaning {
+            Some(meaning) => planner.plan_meant(query, declared, meaning).await?,
+            None => planner.plan(query, declared).await?,
+        })),
         _ => Plan::Utility,
     })
 }

@@ -1,8 +1,7 @@
 //! Column labels as PostgreSQL gives them: a function's name, a cast's target, `?column?`.
 //!
 //! DataFusion wants the columns of a projection to have different names, PostgreSQL does not mind. So a label that
-//! occurs again gets a suffix behind U+0001, which [`shown`] takes off before a client sees it. A label may hold U+0001
-//! itself: then it gets a suffix in any case, so that what is taken off is never the client's own.
+//! occurs again gets a suffix behind U+0001 in a plan; clients see the labels that the binder found.
 
 use std::collections::HashSet;
 
@@ -11,14 +10,6 @@ use sqlparser::ast::{AccessExpr, BinaryOperator, Expr, ObjectName, SelectItem, S
 use crate::syntax::fold;
 
 const SUFFIX: char = '\u{1}';
-
-/// The label a client sees.
-pub(crate) fn shown(name: &str) -> &str {
-    match name.rsplit_once(SUFFIX) {
-        Some((label, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => label,
-        _ => name,
-    }
-}
 
 /// A text of DataFusion's with the labels in it as a client sees them. Labels that only the input of a change has are
 /// numbers behind U+0002.
@@ -155,10 +146,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_shown_as_they_were_written() {
+    fn no_two_names_are_one() {
         let labels = ["a", "a", "a\u{1}2", "a\u{1}2", "\u{1}", "b\tc\u{2}", ""].map(str::to_owned);
         let names = unique_names(&labels);
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), labels.len(), "{names:?}");
-        assert_eq!(names.iter().map(|name| shown(name)).collect::<Vec<_>>(), labels);
     }
 }

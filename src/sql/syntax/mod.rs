@@ -47,10 +47,7 @@ use sqlparser::ast::ObjectName;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-pub(super) use self::build::{
-    all, any, balanced, binary, boolean, call, column, derived, from, is_row_call, item, lateral, name_of_column,
-    nested, not, number, order_by, over, query, query_of, quoted, select, table_alias, take, value,
-};
+pub(super) use self::build::{balanced, item, name_of_column, query_of, select, table_alias};
 pub(super) use self::command::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
     NotifyCommand, Truncate,
@@ -64,7 +61,7 @@ pub(super) use self::dialect::row_locks::LockStrength;
 pub(super) use self::dialect::sequence::{AlterSequence, CreateSequence, GivenOptions};
 pub(super) use self::dialect::set_config::SetConfig;
 pub(super) use self::dialect::transaction::TransactionCommand;
-pub(super) use self::labels::{label_of, next_free, shown, shown_labels, unique_names};
+pub(super) use self::labels::{label_of, shown_labels, unique_names};
 pub(super) use self::lexemes::{Lexeme, Lexemes, Unended};
 pub(super) use self::lifted::{Constant, Lifted, lifted};
 pub(super) use self::modes::{Isolation, NamedModes, TransactionModes};
@@ -72,7 +69,7 @@ pub(super) use self::parse::{parse, parse_expression, parse_held, parse_tokens_o
 use self::source::SourceText;
 pub(super) use self::spans::{AtSpan, location};
 pub(super) use self::type_names::{serial_type, sql_type};
-pub(super) use self::visit::{walk, walk_expressions, walk_mut};
+pub(super) use self::visit::{walk, walk_mut};
 pub(super) use self::weight::{kept_weight, weight};
 pub(super) use self::with::{change_in, changes_rows, statement_name};
 pub(super) use tablegate_bind::folded as fold;

@@ -23,21 +23,6 @@ pub(crate) fn walk_mut<V: VisitorMut>(part: &mut impl VisitMut, visitor: &mut V)
     kept.broke.map_or(ControlFlow::Continue(()), ControlFlow::Break)
 }
 
-/// Calls `found` for each expression in `part`, outer ones first, until it breaks.
-pub(crate) fn walk_expressions<B>(part: &impl Visit, found: impl FnMut(&Expr) -> ControlFlow<B>) -> ControlFlow<B> {
-    walk(part, &mut Expressions(found))
-}
-
-struct Expressions<F>(F);
-
-impl<B, F: FnMut(&Expr) -> ControlFlow<B>> Visitor for Expressions<F> {
-    type Break = B;
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<B> {
-        self.0(expr)
-    }
-}
-
 /// For `$visitor`: `$kept`, a visitor beside what it broke with; `$hooks`, its hooks without their type; `$erased`, the one
 /// visitor that the parser sees.
 macro_rules! erase {

@@ -50,7 +50,11 @@ impl Fixer<'_> {
                     .map(str::to_owned)
                     .collect();
                 let names = common.iter().map(|name| ObjectName::from(vec![ident(name)])).collect();
-                *constraint = if common.is_empty() { JoinConstraint::None } else { JoinConstraint::Using(names) };
+                *constraint = if common.is_empty() {
+                    JoinConstraint::On(Expr::Value(sqlparser::ast::Value::Boolean(true).into()))
+                } else {
+                    JoinConstraint::Using(names)
+                };
                 common
             }
             Some(JoinConstraint::None) | None => Vec::new(),

@@ -141,7 +141,6 @@ impl From<DataFusionError> for Box<SqlError> {
             }
             DataFusionError::Plan(text) => from_plan_text(text),
             DataFusionError::Execution(text) => from_execution_text(text),
-            DataFusionError::SQL(inner, _) => SqlError::new(ErrorKind::Syntax, inner.to_string()),
             other => SqlError::new(ErrorKind::Internal, first_line(&other.strip_backtrace())),
         }
     }

@@ -106,6 +106,8 @@ pub enum ErrorKind {
     InvalidLimit,
     /// 2201X
     InvalidOffset,
+    /// 22013
+    InvalidFrameOffset,
     /// 22001
     StringTooLong,
     /// 22004

@@ -14,7 +14,6 @@ use crate::syntax::{fold, walk_mut};
 pub(super) struct SourceScope {
     from: TableWithJoins,
     sources: Vec<Source>,
-    target: String,
 }
 
 impl SourceScope {
@@ -24,13 +23,13 @@ impl SourceScope {
         let from = TableWithJoins { relation: source.clone(), joins: Vec::new() };
         let target = fold(target);
         let alone = select(vec![one()], vec![from.clone()], None);
-        let sources = planner.sources(&alone, &target).await?;
+        let sources = planner.sources(&alone).await?;
         if sources.iter().any(|source| source.alias == target) {
             let message = format!("name \"{target}\" specified more than once");
             return Err(SqlError::new(ErrorKind::DuplicateAlias, message)
                 .with_detail("The name is used both as MERGE target table and data source."));
         }
-        Ok(Self { from, sources, target })
+        Ok(Self { from, sources })
     }
 
     pub(super) fn sources(&self) -> &[Source] {
@@ -43,7 +42,7 @@ impl SourceScope {
     /// 42P01 and 42703 when it names the target or one of its columns.
     pub(super) async fn expression(&self, planner: &Planner<'_>, expr: &Expr) -> SqlResult<Expr> {
         let alone = select(vec![labelled(expr.clone(), 0)], vec![self.from.clone()], None);
-        planner.sources(&alone, &self.target).await?;
+        planner.sources(&alone).await?;
         let mut expr = expr.clone();
         match walk_mut(&mut expr, &mut Names { scope: self, depth: 0 }) {
             ControlFlow::Continue(()) => Ok(expr),

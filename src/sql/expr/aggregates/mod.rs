@@ -1,7 +1,7 @@
 //! Aggregates, before and after it is known what they aggregate.
 //!
-//! The planner asks for an aggregate by its name before the types of the arguments are final. So it gets an [`Aggregate`],
-//! which takes anything; the pass puts the engine's function for the types in its place, or one of ours.
+//! An aggregate is found by its name as an [`Aggregate`], which takes anything; what it means for the types of its arguments, the
+//! engine's function or one of ours, takes its place.
 
 mod bigints;
 mod extreme;

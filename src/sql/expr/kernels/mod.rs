@@ -29,6 +29,7 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use tablegate_types::conversion::name;
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
@@ -64,6 +65,7 @@ pub(super) use self::sorted_set::{
 };
 pub(super) use self::text::{ILIKE_UNENDED, LIKE_UNENDED, STARTS_WITH};
 use super::fold::is_immutable_cast;
+use super::printed::{bare, called};
 use super::typed::ValueType;
 use crate::calls::{constant, made, name_of_call};
 use crate::stoppable;
@@ -156,6 +158,19 @@ impl Computation {
             return constant(values, args.number_rows);
         }
         Ok(ColumnarValue::Array(values))
+    }
+
+    /// As PostgreSQL's EXPLAIN writes it: what only says of a value that it is of a type is that value.
+    pub(super) fn printed(&self, operands: Vec<String>) -> String {
+        match (self.kernel.name, self.symbol, operands.as_slice()) {
+            (kernel, _, [operand]) if kernel == RELABEL.name && !self.is_declared => operand.clone(),
+            (kernel, _, [operand]) if [CAST.name, RELABEL.name, LIMIT.name].contains(&kernel) => {
+                format!("({})::{}", bare(operand), name(&self.result.sql_type))
+            }
+            (_, Some(symbol), [operand]) => format!("({symbol} {operand})"),
+            (_, Some(symbol), [left, right]) => format!("({left} {symbol} {right})"),
+            (kernel, ..) => called(kernel, &operands),
+        }
     }
 
     fn shown(&self, operands: &[String]) -> String {

@@ -13,6 +13,7 @@ use tablegate_types::conversion::{is_text, name};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
+use super::frames;
 use super::listed::values_in;
 use super::predicate::{computes, is_number};
 use super::{Pass, raised};
@@ -92,6 +93,7 @@ impl Pass<'_> {
                 function.params.args = self.window_arguments(udwf.name(), args, schema)?;
             }
         }
+        frames::in_groups(&mut function, schema)?;
         Ok(Expr::WindowFunction(Box::new(function)))
     }
 

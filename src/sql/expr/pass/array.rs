@@ -14,9 +14,9 @@ use super::conditional::labelled;
 use super::{Pass, raised};
 use crate::expr::comparison;
 use crate::expr::kernels::{RELABEL, kernel_of};
+use crate::expr::meaning::array_of;
 use crate::expr::operand::Operand;
 use crate::expr::operation::comparison_operator;
-use crate::expr::pending::array_of;
 use crate::expr::sort_key::{keyed, keyed_items};
 use crate::expr::typed::{Shape, ValueType};
 

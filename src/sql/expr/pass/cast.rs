@@ -1,15 +1,15 @@
 //! CAST and `::`.
 
+use datafusion::common::ScalarValue;
 use datafusion::common::metadata::FieldMetadata;
-use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::{Cast, Expr};
 use tablegate_types::conversion::{is_castable, is_text, name};
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tablegate_types::sql_type::{SqlType, TYPE_KEY, TimeLimits};
+use tablegate_types::sql_type::{SqlType, TimeLimits};
 use tablegate_types::style::Reading;
 
-use super::{Pass, raised};
+use super::Pass;
 use crate::expr::fold::is_immutable_cast;
 use crate::expr::kernels::{CAST, Computation};
 use crate::expr::operand::{Operand, relabelled};
@@ -17,15 +17,6 @@ use crate::expr::typed::ValueType;
 use crate::expr::{literal, references};
 
 impl Pass<'_> {
-    pub(super) fn cast(&self, cast: Cast, schema: &DFSchema) -> Result<Expr> {
-        if !cast.field.metadata().contains_key(TYPE_KEY) {
-            // The planner's own.
-            return Ok(Expr::Cast(cast));
-        }
-        let operand = self.operand(*cast.expr, schema)?;
-        self.cast_to(operand, &SqlType::declared_in(&cast.field)).map_err(raised)
-    }
-
     pub(super) fn cast_to(&self, operand: Operand, to: &SqlType) -> SqlResult<Expr> {
         if let SqlType::Limited(limits) = to {
             return self.limited_to(operand, *limits);

@@ -1,10 +1,8 @@
 //! One expression, whose parts are typed already.
 
-use std::sync::Arc;
-
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{InSubquery, Placeholder, ScalarFunction, SetComparison};
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use datafusion::logical_expr::{Expr, Operator};
 use tablegate_types::built_in::routines;
 use tablegate_types::conversion;
 use tablegate_types::error::SqlError;
@@ -12,84 +10,11 @@ use tablegate_types::oid::of_oid;
 use tablegate_types::sql_type::SqlType;
 
 use super::{Pass, raised};
+use crate::expr::meaning::Meaning;
 use crate::expr::operand::Operand;
-use crate::expr::pending::{Meaning, Pending};
-use crate::expr::{comparison, function, literal, operation, record};
-
-/// Digits of the largest unsigned integer of 64 bits.
-const UNSIGNED_DIGITS: u8 = 20;
+use crate::expr::{function, literal, operation, record};
 
 impl Pass<'_> {
-    pub(super) fn typed(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
-        match expr {
-            Expr::Literal(ScalarValue::Int64(Some(value)), None) => Ok(Expr::Literal(literal::integer(value), None)),
-            Expr::Literal(ScalarValue::UInt64(Some(value)), None) => {
-                Ok(Expr::Literal(ScalarValue::Decimal128(Some(value.into()), UNSIGNED_DIGITS, 0), None))
-            }
-            Expr::Literal(value @ (ScalarValue::Decimal128(..) | ScalarValue::Decimal256(..)), None) => {
-                Ok(Expr::Literal(literal::without_exponent(value).map_err(raised)?, None))
-            }
-            Expr::Placeholder(placeholder) => {
-                self.parameters().see(&placeholder.id);
-                Ok(self.parameters().typed(placeholder))
-            }
-            Expr::OuterReferenceColumn(..) => self.outer_column(expr),
-            Expr::Cast(cast) => self.cast(cast, schema),
-            Expr::TryCast(_) => Err(raised(SqlError::not_supported("TRY_CAST").with_hint("Use CAST."))),
-            Expr::BinaryExpr(binary) => self.binary(binary, schema),
-            Expr::Negative(operand) => self.prefix("-", *operand, schema),
-            Expr::Not(operand) => Ok(Expr::Not(Box::new(self.truth(*operand, "NOT", schema)?))),
-            Expr::IsTrue(operand) => Ok(Expr::IsTrue(Box::new(self.truth(*operand, "IS TRUE", schema)?))),
-            Expr::IsFalse(operand) => Ok(Expr::IsFalse(Box::new(self.truth(*operand, "IS FALSE", schema)?))),
-            Expr::IsUnknown(operand) => Ok(Expr::IsUnknown(Box::new(self.truth(*operand, "IS UNKNOWN", schema)?))),
-            Expr::IsNotTrue(operand) => Ok(Expr::IsNotTrue(Box::new(self.truth(*operand, "IS NOT TRUE", schema)?))),
-            Expr::IsNotFalse(operand) => {
-                Ok(Expr::IsNotFalse(Box::new(self.truth(*operand, "IS NOT FALSE", schema)?)))
-            }
-            Expr::IsNotUnknown(operand) => {
-                Ok(Expr::IsNotUnknown(Box::new(self.truth(*operand, "IS NOT UNKNOWN", schema)?)))
-            }
-            Expr::IsNull(operand) => self.is_null(*operand, false, schema),
-            Expr::IsNotNull(operand) => self.is_null(*operand, true, schema),
-            Expr::Between(between) => self.between(between, schema),
-            Expr::InList(list) => self.in_list(list, schema),
-            Expr::Like(like) => self.like(like, schema),
-            Expr::SimilarTo(like) => self.similar_to(like, schema),
-            Expr::Case(case) => self.case(case, schema),
-            Expr::ScalarFunction(function) => self.function(function, schema),
-            Expr::AggregateFunction(function) => self.aggregate(function, schema),
-            Expr::WindowFunction(function) => self.window(*function, schema),
-            Expr::ScalarSubquery(subquery) => {
-                Ok(Expr::ScalarSubquery(self.subquery(subquery, &Arc::new(schema.clone()))?))
-            }
-            Expr::Exists(mut exists) => {
-                exists.subquery = self.subquery(exists.subquery, &Arc::new(schema.clone()))?;
-                Ok(Expr::Exists(exists))
-            }
-            Expr::InSubquery(mut within) => {
-                within.subquery = self.subquery(within.subquery, &Arc::new(schema.clone()))?;
-                self.in_subquery(within, schema)
-            }
-            Expr::SetComparison(mut set) => {
-                set.subquery = self.subquery(set.subquery, &Arc::new(schema.clone()))?;
-                self.set_comparison(set, schema)
-            }
-            other => Ok(other),
-        }
-    }
-
-    fn binary(&self, binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
-        let BinaryExpr { left, op, right } = binary;
-        if matches!(op, Operator::And | Operator::Or) {
-            return self.logic(*left, op, *right, schema);
-        }
-        let (left, right) = (self.operand(*left, schema)?, self.operand(*right, schema)?);
-        if comparison::symbol(op).is_some() {
-            return comparison::compare(op, left, right, self.parameters()).map_err(raised);
-        }
-        operation::binary(&op.to_string(), left, right, self.parameters()).map_err(raised)
-    }
-
     /// A row is NULL when all of its fields are.
     pub(super) fn is_null(&self, operand: Expr, negated: bool, schema: &DFSchema) -> Result<Expr> {
         let operand = self.operand(operand, schema)?;
@@ -100,14 +25,9 @@ impl Pass<'_> {
         })
     }
 
-    fn prefix(&self, name: &str, operand: Expr, schema: &DFSchema) -> Result<Expr> {
-        let operand = self.operand(operand, schema)?;
-        operation::prefix(name, operand, self.parameters()).map_err(raised)
-    }
-
     /// A function of the catalogue, whose parameters have the types that it asks for. What names an object may be given as a
     /// text.
-    fn with_known_parameters(&self, mut function: ScalarFunction) -> ScalarFunction {
+    pub(super) fn with_known_parameters(&self, mut function: ScalarFunction) -> ScalarFunction {
         let (name, count) = (function.func.name().to_owned(), function.args.len());
         for (index, argument) in function.args.iter_mut().enumerate() {
             let Expr::Placeholder(parameter @ Placeholder { field: None, .. }) = argument else { continue };
@@ -117,19 +37,6 @@ impl Pass<'_> {
             }
         }
         function
-    }
-
-    /// A function: one whose meaning waits for its arguments' types gets it, all others are as they are.
-    pub(super) fn function(&self, function: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
-        let Some(pending) = function.func.inner().downcast_ref::<Pending>() else {
-            return Ok(Expr::ScalarFunction(self.with_known_parameters(function)));
-        };
-        let meaning = pending.meaning().clone();
-        let mut operands = Vec::with_capacity(function.args.len());
-        for argument in function.args {
-            operands.push(self.operand(argument, schema)?);
-        }
-        self.call(meaning, operands, schema)
     }
 
     pub(super) fn call(&self, meaning: Meaning, mut operands: Vec<Operand>, schema: &DFSchema) -> Result<Expr> {
@@ -169,19 +76,11 @@ impl Pass<'_> {
                 None => Err(raised(wrong_count(&meaning))),
             },
             Meaning::OfSorted(set) => self.of_sorted(*set, operands).map_err(raised),
-            Meaning::Average => {
-                let [sum, count] = pair(operands)?;
-                self.average(sum, count)
-            }
             Meaning::TypeOf => match operands.pop() {
                 Some(operand) => {
                     let name = conversion::name(operand.sql_type());
                     Ok(literal::literal(ScalarValue::from(name), &SqlType::Regtype))
                 }
-                None => Err(raised(wrong_count(&meaning))),
-            },
-            Meaning::CastTo(sql_type) => match operands.pop() {
-                Some(operand) => self.cast_to(operand, sql_type).map_err(raised),
                 None => Err(raised(wrong_count(&meaning))),
             },
             Meaning::Function(name) => function::call(name, operands, parameters).map_err(raised),
@@ -191,15 +90,6 @@ impl Pass<'_> {
                     self.cast_to(operand, to).map_err(raised)
                 }
                 _ => Err(raised(function::missing(name, &operands))),
-            },
-            Meaning::Truth(clause) => match operands.pop() {
-                Some(operand) => self.truth(operand.expr, clause, schema),
-                None => Err(raised(wrong_count(&meaning))),
-            },
-            Meaning::Missing(name) => Err(raised(function::missing(name, &operands))),
-            Meaning::Value => match operands.pop() {
-                Some(operand) => Ok(operand.expr),
-                None => Err(raised(wrong_count(&meaning))),
             },
         }
     }

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Column, DFSchema, DFSchemaRef, Result, ScalarValue};
+use datafusion::common::{Column, DFSchema, DFSchemaRef, Result, ScalarValue, TableReference};
 use datafusion::datasource::cte_worktable::CteWorkTable;
-use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{
     Distinct, Expr, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, RecursiveQuery, Sort,
-    SortExpr, Subquery, TableScan, Values,
+    SortExpr, Subquery, Values,
 };
 use tablegate_types::error::{ErrorKind, SqlError};
-use tablegate_types::sql_type::{SqlType, TYPE_KEY};
+use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
 
 use super::conditional::all_declared;
@@ -80,13 +79,13 @@ impl Pass<'_> {
         Ok(LogicalPlan::Join(join))
     }
 
-    /// The rows of VALUES: their expressions are typed here, because the planner has put casts of its own around them.
+    /// The rows of VALUES: each column has the type that its values have in common.
     fn values(&self, values: Values) -> Result<LogicalPlan> {
         let none = DFSchema::empty();
         let Values { schema, values } = values;
         let mut rows: Vec<Vec<Operand>> = Vec::with_capacity(values.len());
         for row in values {
-            let cells = row.into_iter().map(|cell| self.operand(without_cast_of_literal(cell), &none));
+            let cells = row.into_iter().map(|cell| self.operand(cell, &none));
             rows.push(cells.collect::<Result<_>>()?);
         }
         let mut targets = Vec::with_capacity(schema.fields().len());
@@ -162,10 +161,9 @@ impl Pass<'_> {
         Ok(LogicalPlan::Limit(Limit { skip, fetch, input: limit.input }))
     }
 
-    /// Both terms of a recursive query; the second reads columns of the types that the first gives.
-    pub(super) fn recursive_query(&self, query: RecursiveQuery) -> Result<LogicalPlan> {
-        let RecursiveQuery { name, static_term, recursive_term, is_distinct, .. } = query;
-        let first = Arc::new(self.plan(Arc::unwrap_or_clone(static_term))?);
+    /// The first term, and the types that the columns of both have.
+    pub(super) fn first_term(&self, first: LogicalPlan) -> Result<(Arc<LogicalPlan>, Vec<Met>)> {
+        let first = Arc::new(first);
         // A numeric may need more digits with each round.
         let targets: Vec<Met> = output_operands(&first)?
             .into_iter()
@@ -177,19 +175,29 @@ impl Pass<'_> {
             .map(Met::undeclared)
             .collect();
         let first = plainly_typed(self.as_columns(first, &targets)?, &targets)?;
-        let recursive =
-            with_work_table(without_planner_casts(Arc::unwrap_or_clone(recursive_term))?, &name, first.schema())?;
-        let recursive = Arc::new(self.plan(recursive)?);
-        for (index, (operand, target)) in output_operands(&recursive)?.iter().zip(&targets).enumerate() {
+        Ok((first, targets))
+    }
+
+    /// Both terms together.
+    pub(super) fn recursion(
+        &self,
+        name: &str,
+        first: Arc<LogicalPlan>,
+        recursive: LogicalPlan,
+        targets: &[Met],
+        is_distinct: bool,
+    ) -> Result<LogicalPlan> {
+        let recursive = Arc::new(recursive);
+        for (index, (operand, target)) in output_operands(&recursive)?.iter().zip(targets).enumerate() {
             let target = &target.value_type;
             let common = tablegate_types::conversion::common_type([&target.sql_type, operand.sql_type()], "UNION");
             let common = common.map_err(raised)?;
             if !tablegate_types::conversion::is_same(&common, &target.sql_type) {
-                return Err(raised(changed_type(&name, index + 1, &target.sql_type, &common)));
+                return Err(raised(changed_type(name, index + 1, &target.sql_type, &common)));
             }
         }
-        let recursive = plainly_typed(self.as_columns(recursive, &targets)?, &targets)?;
-        RecursiveQuery::try_new(name, first, recursive, is_distinct).map(LogicalPlan::RecursiveQuery)
+        let recursive = plainly_typed(self.as_columns(recursive, targets)?, targets)?;
+        RecursiveQuery::try_new(name.to_owned(), first, recursive, is_distinct).map(LogicalPlan::RecursiveQuery)
     }
 
     /// An expression and the only column of a sub-query, in types that can be compared.
@@ -237,65 +245,15 @@ fn plainly_typed(input: Arc<LogicalPlan>, targets: &[Met]) -> Result<Arc<Logical
     }
 }
 
-/// Without the casts that the planner puts around the columns of a recursive term: ours come later.
-fn without_planner_casts(plan: LogicalPlan) -> Result<LogicalPlan> {
-    match plan {
-        LogicalPlan::Projection(Projection { expr, input, .. }) => {
-            let names = datafusion::logical_expr::expr_rewriter::NamePreserver::new_for_projection();
-            let stripped = expr.into_iter().map(|expr| {
-                let name = names.save(&expr);
-                name.restore(without_planner_cast(expr))
-            });
-            Projection::try_new(stripped.collect(), input).map(LogicalPlan::Projection)
-        }
-        other => Ok(other),
-    }
-}
-
-/// A literal without a type, without the cast that the engine's planner put around it: here its text is read by
-/// PostgreSQL's rules.
-fn without_cast_of_literal(expr: Expr) -> Expr {
-    match expr.unalias() {
-        Expr::Cast(cast) if is_untyped(&cast.expr) => *cast.expr,
-        other => other,
-    }
-}
-
-/// The operand of a cast that the planner put there; casts of the statement name their type.
-pub(super) fn without_planner_cast(expr: Expr) -> Expr {
-    match expr {
-        Expr::Cast(cast) if !cast.field.metadata().contains_key(TYPE_KEY) => *cast.expr,
-        Expr::Alias(mut alias) => {
-            alias.expr = Box::new(without_planner_cast(*alias.expr));
-            Expr::Alias(alias)
-        }
-        other => other,
-    }
-}
-
-/// The plan with its scans of the work table giving the columns that the first term has.
-fn with_work_table(plan: LogicalPlan, name: &str, schema: &DFSchemaRef) -> Result<LogicalPlan> {
-    let schema: SchemaRef = schema.inner().clone();
-    let replaced = plan.transform_up_with_subqueries(|plan| match plan {
-        LogicalPlan::TableScan(scan) if is_work_table(&scan, name) => {
-            let source = provider_as_source(Arc::new(CteWorkTable::new(name, nullable(&schema))));
-            let plan = LogicalPlanBuilder::scan(scan.table_name, source, scan.projection)?.build()?;
-            Ok(Transformed::yes(plan))
-        }
-        LogicalPlan::SubqueryAlias(_) => plan.recompute_schema().map(Transformed::yes),
-        other => Ok(Transformed::no(other)),
-    })?;
-    Ok(replaced.data)
+/// The table with the rows that a recursion has made so far.
+pub(super) fn rows_so_far(name: &str, schema: &DFSchemaRef) -> Result<LogicalPlan> {
+    let source = provider_as_source(Arc::new(CteWorkTable::new(name, nullable(schema.inner()))));
+    LogicalPlanBuilder::scan(TableReference::bare(name), source, None)?.build()
 }
 
 fn nullable(schema: &SchemaRef) -> SchemaRef {
     let fields: Vec<_> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
     Arc::new(arrow::datatypes::Schema::new(fields))
-}
-
-fn is_work_table(scan: &TableScan, name: &str) -> bool {
-    source_as_provider(&scan.source)
-        .is_ok_and(|provider| provider.downcast_ref::<CteWorkTable>().is_some_and(|table| table.name() == name))
 }
 
 fn changed_type(query: &str, column: usize, first: &SqlType, overall: &SqlType) -> Box<SqlError> {

@@ -4,16 +4,13 @@ use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Like, Operator, lit};
-use tablegate_types::conversion::{Category, category, is_text, name};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, Operator, lit};
+use tablegate_types::conversion::{Category, category, name};
 use tablegate_types::error::{ErrorKind, SqlError};
 use tablegate_types::sql_type::SqlType;
 
 use super::{Pass, chains, raised};
-use crate::expr::operand::Operand;
-use crate::expr::operators::missing;
-use crate::expr::typed::ValueType;
-use crate::expr::{comparison, function, kernels, literal, pattern};
+use crate::expr::{comparison, kernels};
 
 impl Pass<'_> {
     /// An expression that must be boolean; `clause` says where it stands.
@@ -30,32 +27,6 @@ impl Pass<'_> {
                 Err(raised(SqlError::new(ErrorKind::DatatypeMismatch, message)))
             }
         }
-    }
-
-    /// AND and OR.
-    pub(super) fn logic(&self, left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> Result<Expr> {
-        let clause = if op == Operator::And { "AND" } else { "OR" };
-        let (left, right) = (self.truth(left, clause, schema)?, self.truth(right, clause, schema)?);
-        Ok(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) }))
-    }
-
-    pub(super) fn between(&self, between: Between, schema: &DFSchema) -> Result<Expr> {
-        let Between { expr, negated, low, high } = between;
-        let subject = self.operand(*expr, schema)?;
-        let (low, high) = (self.operand(*low, schema)?, self.operand(*high, schema)?);
-        let parameters = self.parameters();
-        let (least, greatest) = if negated { (Operator::Lt, Operator::Gt) } else { (Operator::GtEq, Operator::LtEq) };
-        let (of_low, low) = comparison::aligned(least, subject.clone(), low, parameters).map_err(raised)?;
-        let (of_high, high) = comparison::aligned(greatest, subject, high, parameters).map_err(raised)?;
-        if of_low == of_high {
-            let (low, high) = (Box::new(low), Box::new(high));
-            return Ok(Expr::Between(Between { expr: Box::new(of_low), negated, low, high }));
-        }
-        let compared = |left, op, right| {
-            Box::new(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) }))
-        };
-        let (left, right) = (compared(of_low, least, low), compared(of_high, greatest, high));
-        Ok(Expr::BinaryExpr(BinaryExpr { left, op: if negated { Operator::Or } else { Operator::And }, right }))
     }
 
     pub(super) fn in_list(&self, within: InList, schema: &DFSchema) -> Result<Expr> {
@@ -82,50 +53,6 @@ impl Pass<'_> {
             Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op: operator, right: Box::new(right) })
         });
         Ok(chains::joined(compared.collect(), joined_by).unwrap_or_else(|| lit(negated)))
-    }
-
-    pub(super) fn like(&self, like: Like, schema: &DFSchema) -> Result<Expr> {
-        let symbol = match (like.negated, like.case_insensitive) {
-            (false, false) => "~~",
-            (false, true) => "~~*",
-            (true, false) => "!~~",
-            (true, true) => "!~~*",
-        };
-        let (text, pattern) = self.text_and_pattern(symbol, *like.expr, *like.pattern, schema)?;
-        let pattern = match (like.escape_char, pattern) {
-            (None | Some('\\'), pattern) => pattern,
-            (Some(escape), Expr::Literal(ScalarValue::Utf8(Some(text)), metadata)) => {
-                Expr::Literal(ScalarValue::from(pattern::with_backslashes(&text, escape).map_err(raised)?), metadata)
-            }
-            (Some(escape), pattern) => {
-                let typed = |expr: Expr| Operand { expr, value_type: ValueType::of(SqlType::Text) };
-                let escape = literal::literal(escape.to_string().into(), &SqlType::Text);
-                let arguments = vec![typed(pattern), typed(escape)];
-                function::call("like_escape", arguments, self.parameters()).map_err(raised)?
-            }
-        };
-        Ok(pattern::like(text, pattern, like.negated, like.case_insensitive))
-    }
-
-    pub(super) fn similar_to(&self, like: Like, schema: &DFSchema) -> Result<Expr> {
-        let symbol = if like.negated { "!~" } else { "~" };
-        let (text, pattern) = self.text_and_pattern(symbol, *like.expr, *like.pattern, schema)?;
-        let typed = |expr: Expr| Operand { expr, value_type: ValueType::of(SqlType::Text) };
-        let escape = like.escape_char.map(|escape| typed(literal::literal(escape.to_string().into(), &SqlType::Text)));
-        let pattern = std::iter::once(typed(pattern)).chain(escape).collect();
-        let regex = function::call("similar_to_escape", pattern, self.parameters()).map_err(raised)?;
-        let matches = if like.negated { "textregexne" } else { "textregexeq" };
-        function::call(matches, vec![typed(text), typed(regex)], self.parameters()).map_err(raised)
-    }
-
-    fn text_and_pattern(&self, symbol: &str, text: Expr, pattern: Expr, schema: &DFSchema) -> Result<(Expr, Expr)> {
-        let (text, pattern) = (self.operand(text, schema)?, self.operand(pattern, schema)?);
-        let is_texts = [&text, &pattern].iter().all(|operand| is_text(operand.sql_type()));
-        if !is_texts {
-            return Err(raised(missing(symbol, Some(text.sql_type()), pattern.sql_type())));
-        }
-        let as_text = |operand: Operand| operand.coerced(&SqlType::Text, self.parameters()).map_err(raised);
-        Ok((as_text(text)?, as_text(pattern)?))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::expr::operand::{Operand, relabelled};
 use crate::expr::typed::ValueType;
 
 impl Pass<'_> {
-    /// A key of a table is none of the rows that a list beside it becomes. The planner takes it for one all the same, and
+    /// A key of a table is none of the rows that a list beside it becomes. The engine takes it for one all the same, and
     /// would leave out what a query orders and groups by besides: so the columns beside a list are made to look computed.
     pub(super) fn unnested(&self, mut unnest: Unnest) -> Result<LogicalPlan> {
         if let LogicalPlan::Projection(Projection { expr, input, .. }) = unnest.input.as_ref()

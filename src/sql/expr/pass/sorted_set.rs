@@ -10,8 +10,8 @@ use crate::expr::kernels::{
     Computation, Kernel, MODE, PERCENTILE_CONT, PERCENTILE_CONT_UNSORTED, PERCENTILE_DISC, PERCENTILES_CONT,
     PERCENTILES_CONT_UNSORTED, PERCENTILES_DISC,
 };
+use crate::expr::meaning::{Collected, SortedSet, array_of, sorted_set_type};
 use crate::expr::operand::Operand;
-use crate::expr::pending::{Collected, SortedSet, array_of, sorted_set_type};
 use crate::expr::typed::ValueType;
 
 impl Pass<'_> {

@@ -1,4 +1,4 @@
-//! What DataFusion makes of WHERE clauses, and the scans that follow.
+//! Conditions, and the scans that follow.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, Field, Fields};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::DFSchema;
 use datafusion::common::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Operator, TableProviderFilterPushDown, TableType};
@@ -17,10 +18,15 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::prelude::SessionContext;
+use tablegate_bind::{Binder, BuiltInOnly, Entry, Lookup, Scope as Names, ScopeColumn, Usage};
+use tablegate_types::oid::{modifier, oid};
 use tablegate_types::sql_type::SqlType;
 
 use super::super::*;
 use super::{column, raw, relational};
+use crate::expr::{Parameters, engine_form};
+use crate::relation::RelationColumn;
+use crate::syntax::parse_expression;
 
 /// Keeps the filters that reach the scan.
 #[derive(Debug)]
@@ -55,6 +61,20 @@ impl TableProvider for Listener {
     }
 }
 
+/// A condition over the columns of the relation.
+fn condition_over(relation: &Relation, schema: &DFSchema, condition: &str) -> Expr {
+    let lookup = Lookup::new(&BuiltInOnly);
+    let column = |column: &RelationColumn| {
+        let ty = lookup.of_type(oid(&column.sql_type), modifier(&column.sql_type));
+        ScopeColumn { name: column.name.clone(), ty, is_hidden: column.hidden }
+    };
+    let columns = relation.columns.iter().map(column).collect();
+    let entries = [Entry { name: "t".to_owned(), schema: None, columns, row_type: 0, table: None }];
+    let scope = Names { entries: &entries, outer: None, namespace: None };
+    let bound = Binder::new(lookup, scope, Usage::Where).bind(&parse_expression(condition).unwrap()).unwrap();
+    engine_form(&bound, schema, &Parameters::new(&[])).unwrap()
+}
+
 /// The plan of `SELECT * FROM t WHERE ...`. No filter reaches the scan of an empty result.
 fn plan(relation: Relation, condition: &str) -> KeyPlan {
     let relation = Arc::new(relation);
@@ -64,8 +84,9 @@ fn plan(relation: Relation, condition: &str) -> KeyPlan {
         let session = SessionContext::new();
         let listener = Listener { relation: relation.clone(), heard: heard.clone() };
         session.register_table("t", Arc::new(listener)).unwrap();
-        let sql = format!("SELECT * FROM t WHERE {condition}");
-        session.sql(&sql).await.unwrap().create_physical_plan().await.unwrap();
+        let table = session.table("t").await.unwrap();
+        let condition = condition_over(&relation, table.schema(), condition);
+        table.filter(condition).unwrap().create_physical_plan().await.unwrap();
     });
     let filters = heard.lock().unwrap().clone();
     KeyPlan::from_filters(&relation, &filters)

@@ -1,4 +1,4 @@
-//! The functions of `pg_catalog` that clients call, as functions of the planner.
+//! The functions of `pg_catalog` that clients call, as functions of the engine.
 //!
 //! Each works on single values: the catalogue is small, and one table of plain functions is easy to read and extend.
 //! They answer from the catalogue as the statement sees it, so they belong to one statement.
@@ -12,6 +12,7 @@ mod identifiers;
 mod naming;
 mod notify;
 mod privileges;
+mod relations;
 mod routines;
 mod server;
 mod session;
@@ -36,7 +37,8 @@ use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
 use self::naming::NamingFunction;
-pub(super) use self::naming::{found_oid_of, names_of, oids, oids_of};
+pub(super) use self::naming::oids;
+pub(super) use self::relations::relation_of;
 use super::cells::{Cell, array_of};
 use super::granted::Granted;
 use super::objects::Objects;

@@ -59,21 +59,6 @@ const QUESTIONS: &[(&str, Question)] = &[
     ("names of ", Question::Names),
 ];
 
-/// The function that gives the OID of what a text names, or NULL.
-pub(in crate::pg_catalog) fn found_oid_of(type_name: &str) -> String {
-    format!("oid of maybe {type_name}")
-}
-
-/// The function that gives the OIDs of an array of names.
-pub(in crate::pg_catalog) fn oids_of(type_name: &str) -> String {
-    format!("oids of {type_name}")
-}
-
-/// The function that makes an array of a type.
-pub(in crate::pg_catalog) fn names_of(type_name: &str) -> String {
-    format!("names of {type_name}")
-}
-
 /// A function between names and OIDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NamingFunction {

@@ -5,8 +5,8 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::{Definition, FunctionContext, argument, boolean, int4, int8, name, text};
+use crate::expr::SETTING_BY_ROW;
 use crate::pg_catalog::cells::Cell;
-use crate::plan::SETTING_BY_ROW;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("current_database", name, |c, _| Ok((*c.database).into())),

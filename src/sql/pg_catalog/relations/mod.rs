@@ -60,11 +60,6 @@ pub(super) fn provider(layout: &'static Layout, context: &FunctionContext) -> Sq
     Ok(Arc::new(MemTable::try_new(layout.arrow.clone(), vec![batches])?))
 }
 
-/// Whether the relation never has rows, whatever tables there are.
-pub(super) fn is_always_empty(layout: &Layout) -> bool {
-    fill_of(layout).is_none() && !recorded::is_recorded(layout) && !system::is_filled(layout)
-}
-
 /// Whether its rows are what observe mode saw.
 pub(super) fn shows_observations(layout: &Layout) -> bool {
     layout.schema == "pg_catalog" && matches!(layout.name, "egt_violations" | "egt_transactions")

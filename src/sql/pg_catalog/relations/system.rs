@@ -11,11 +11,6 @@ use crate::pg_catalog::layout::Layout;
 static CLASSES: OnceLock<RecordBatch> = OnceLock::new();
 static ATTRIBUTES: OnceLock<RecordBatch> = OnceLock::new();
 
-/// Whether the relation has rows about system relations.
-pub(super) fn is_filled(layout: &Layout) -> bool {
-    source_of(layout).is_some()
-}
-
 /// The rows about system relations, where the relation has any.
 ///
 /// # Errors

@@ -3,56 +3,101 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
-use datafusion::common::{Column, DFSchema, JoinType, TableReference};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Column, DFSchema, JoinType, ScalarValue, Spans, TableReference};
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Values};
-use tablegate_bind::catalogue::RelationRef;
-use tablegate_bind::expr::BoundExpr;
-use tablegate_bind::query::bound::{JoinColumn, JoinKind, JoinTree, RangeEntry, RangeSource};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Subquery, Values};
+use datafusion::prelude::lit;
+use tablegate_bind::BoundQuery;
+use tablegate_bind::catalogue::{RelationColumn, RelationRef};
+use tablegate_bind::expr::{BoundExpr, ExprKind};
+use tablegate_bind::query::bound::{JoinColumn, JoinKind, JoinTree, RangeEntry, RangeSource, SetOperator, SetTree};
 use tablegate_bind::statement::BoundStatement;
-use tablegate_types::error::SqlResult;
+use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::oid::declared_of_oid;
+use tablegate_types::sql_type::SqlType;
 use tablegate_types::stack::deeper;
 
-use super::level::{Around, Level};
-use super::select::{called, is_volatile};
-use super::{Lowering, formed};
+use super::level::{Around, EntryColumns, Level, Part};
+use super::select::is_call;
+use super::{Lowering, called, columns_of};
+use crate::plan::once::once;
+use crate::plan::unnest::pieces::{one_row, values_as_union};
 use crate::syntax::unique_names;
+
+/// The column of whether a row is there. No column of a client's has such a name.
+const MARKER: &str = "\u{2}there";
+
+/// The column of the table that a row is of.
+const TABLE_OID: &str = "tableoid";
 
 impl Lowering<'_> {
     /// What a query reads: one row without columns where it reads nothing.
-    pub(super) fn from(&self, level: &Level<'_>) -> SqlResult<Option<LogicalPlan>> {
+    pub(super) fn from(&self, level: &Level<'_>) -> SqlResult<LogicalPlan> {
         let mut joined: Option<LogicalPlan> = None;
         for tree in &level.query.from {
-            let next = formed!(self.tree(tree, level));
-            joined = Some(match joined {
+            let next = self.tree(tree, level)?;
+            let plan = match joined {
                 None => next,
                 Some(before) => LogicalPlanBuilder::from(before).cross_join(next)?.build()?,
-            });
+            };
+            level.reads(&plan);
+            joined = Some(plan);
         }
-        let plan = match joined {
-            Some(plan) => plan,
-            None => LogicalPlanBuilder::empty(true).build()?,
-        };
-        level.reads(&plan);
-        Ok(Some(plan))
+        match joined {
+            Some(plan) => Ok(plan),
+            None => {
+                let plan = LogicalPlanBuilder::empty(true).build()?;
+                level.reads(&plan);
+                Ok(plan)
+            }
+        }
     }
 
-    fn tree(&self, tree: &JoinTree, level: &Level<'_>) -> SqlResult<Option<LogicalPlan>> {
+    fn tree(&self, tree: &JoinTree, level: &Level<'_>) -> SqlResult<LogicalPlan> {
         match tree {
             JoinTree::Entry(entry) => self.entry(*entry, level),
             JoinTree::Join { entry, kind, left, right, condition, .. } => deeper(|| {
-                let left = formed!(self.tree(left, level));
-                let right = formed!(self.tree(right, level));
-                let plan = formed!(self.join(*kind, left, right, condition.as_deref(), level));
-                let RangeSource::Join { columns } = &level.query.range[*entry].source else { return Ok(None) };
+                let left = self.tree(left, level)?;
+                let right = level.beside(left.schema(), || self.tree(right, level))?;
+                let plan = self.join(*kind, left, right, condition.as_deref(), level)?;
+                let RangeSource::Join { columns } = &level.query.range[*entry].source else {
+                    return Err(SqlError::not_supported("a join without columns"));
+                };
                 let around = Around::new(self, level, plan.schema().clone());
                 let mut exprs = Vec::with_capacity(columns.len());
                 for column in columns {
-                    exprs.push(around.expr(value_of(column))?);
+                    exprs.push(Some(self.joined_column(column, &around)?));
                 }
-                level.set_columns(*entry, exprs);
-                Ok(Some(plan))
+                let entry_of = &level.query.range[*entry];
+                if entry_of.has_alias {
+                    // What is inside cannot be named any more.
+                    let columns_of_join = columns;
+                    let exprs: Vec<Expr> = exprs.into_iter().flatten().collect();
+                    let names: Vec<String> = (0..exprs.len()).map(|at| format!("column{at}")).collect();
+                    let columns = exprs.into_iter().zip(&names).map(|(expr, name)| expr.alias(name)).collect();
+                    let plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?);
+                    let plan = self.named(self.forms.node(plan)?, *entry, level)?;
+                    level.known_by_join(*entry, columns_of_join);
+                    return Ok(plan);
+                }
+                level.set_columns(*entry, EntryColumns { columns: exprs, is_there: None });
+                Ok(plan)
             }),
+        }
+    }
+
+    /// The value of a join's column. One that is merged of two has the type that they have in common.
+    fn joined_column(&self, column: &JoinColumn, around: &Around<'_, '_>) -> SqlResult<Expr> {
+        match column {
+            JoinColumn::One(value) => around.expr(value),
+            JoinColumn::Merged { value, .. } => {
+                let expr = around.expr(value)?;
+                match (&value.kind, declared_of_oid(value.ty.oid, value.ty.typmod)) {
+                    (ExprKind::Cast { .. }, Some(common)) => self.forms.cast(expr, &common, around),
+                    _ => Ok(expr),
+                }
+            }
         }
     }
 
@@ -63,54 +108,97 @@ impl Lowering<'_> {
         right: LogicalPlan,
         condition: Option<&BoundExpr>,
         level: &Level<'_>,
-    ) -> SqlResult<Option<LogicalPlan>> {
+    ) -> SqlResult<LogicalPlan> {
         let join_type = match kind {
             JoinKind::Inner => JoinType::Inner,
             JoinKind::Left => JoinType::Left,
             JoinKind::Right => JoinType::Right,
             JoinKind::Full => JoinType::Full,
         };
-        let Some(condition) = condition else {
-            return match kind {
-                JoinKind::Inner => Ok(Some(LogicalPlanBuilder::from(left).cross_join(right)?.build()?)),
-                _ => Ok(None),
-            };
+        let condition = match (condition, kind) {
+            (Some(condition), _) => {
+                let both = Arc::new(left.schema().join(right.schema())?);
+                level.beside(&both, || Around::new(self, level, both.clone()).condition(condition))?
+            }
+            (None, JoinKind::Inner) => return Ok(LogicalPlanBuilder::from(left).cross_join(right)?.build()?),
+            // A NATURAL join without a column in common.
+            (None, _) => lit(true),
         };
-        let both = Arc::new(left.schema().join(right.schema())?);
-        let condition = formed!(Around::new(self, level, both).condition(condition));
         let join = LogicalPlanBuilder::from(left).join_on(right, join_type, [condition])?.build()?;
-        self.forms.node(join).map(Some)
+        self.forms.node(join)
     }
 
-    fn entry(&self, number: usize, level: &Level<'_>) -> SqlResult<Option<LogicalPlan>> {
+    fn entry(&self, number: usize, level: &Level<'_>) -> SqlResult<LogicalPlan> {
+        self.count_relations(1)?;
         let entry = &level.query.range[number];
-        if entry.is_lateral {
-            return Ok(None);
-        }
-        let plan = match &entry.source {
-            RangeSource::Table { relation, .. } => formed!(self.table(relation, entry, number, level)),
+        match &entry.source {
+            RangeSource::Table { relation, .. } => match self.views.get(&relation.oid) {
+                Some(view) => self.named(self.query(view, None)?, number, level),
+                None => self.table(relation, entry, number, level),
+            },
             RangeSource::SubQuery(query) => {
-                let plan = formed!(self.query(query, Some(level)));
-                self.named(plan, number, level)?
+                let plan = self.query(query, Some(level))?;
+                self.named(if entry.is_lateral { beside(plan) } else { plan }, number, level)
             }
-            RangeSource::Values(rows) => {
-                let plan = formed!(self.values(rows, entry, level));
-                self.named(plan, number, level)?
+            RangeSource::Values(rows) => self.named(self.values(rows, entry, level)?, number, level),
+            RangeSource::Functions { functions, with_ordinality } => {
+                let plan = self.functions(functions, *with_ordinality, level)?;
+                self.named(if entry.is_lateral { beside(plan) } else { plan }, number, level)
             }
             RangeSource::With { level: outside, number: part } => {
-                let Some(owner) = level.outside(*outside) else { return Ok(None) };
-                let Some(with) = owner.query.with.get(*part) else { return Ok(None) };
-                let BoundStatement::Query(query) = &with.statement else { return Ok(None) };
-                // Each reader would compute anew what is to be computed once.
-                if with.is_recursive || with.materialized.is_some() || is_volatile(query) {
-                    return Ok(None);
-                }
-                let plan = formed!(owner.part(*part, || self.query(query, Some(owner))));
-                self.named(plan, number, level)?
+                self.named(self.with_part(*outside, *part, level)?, number, level)
             }
-            RangeSource::Functions { .. } | RangeSource::Join { .. } | RangeSource::Excluded => return Ok(None),
+            RangeSource::Join { .. } | RangeSource::Excluded => {
+                Err(SqlError::not_supported("rows of this kind in FROM"))
+            }
+        }
+    }
+
+    fn with_part(&self, outside: usize, part: usize, level: &Level<'_>) -> SqlResult<LogicalPlan> {
+        let owner = level.outside(outside);
+        let found = owner.and_then(|owner| Some((owner, owner.query.with.get(part)?)));
+        let Some((owner, with)) = found else { return Err(SqlError::not_supported("a part of no WITH")) };
+        let BoundStatement::Query(query) = &with.statement else {
+            return Err(SqlError::not_supported("rows that a part of WITH has changed"));
         };
-        Ok(Some(plan))
+        let (part, is_read_again) = owner.part(part, || {
+            let before = self.relations.get();
+            let plan = match with.is_recursive {
+                true => self.recursive(part, &with.name, query, owner)?,
+                false => self.query(query, Some(owner))?,
+            };
+            // Each reader would compute anew what is to be computed once.
+            let is_once = with.uses > 1 && is_volatile(&plan)?;
+            let plan = if is_once { once(plan, self.next_number()) } else { plan };
+            Ok(Part { plan, relations: self.relations.get() - before })
+        })?;
+        if is_read_again {
+            self.count_relations(part.relations)?;
+        }
+        Ok(part.plan)
+    }
+
+    /// A part of WITH that reads its own rows: they are those so far where it does.
+    fn recursive(&self, part: usize, name: &str, query: &BoundQuery, owner: &Level<'_>) -> SqlResult<LogicalPlan> {
+        let level = Level::new(query, Some(owner));
+        let Some(SetTree::Node { operator: SetOperator::Union, all, parts, .. }) = &query.set else {
+            return Err(SqlError::not_supported("a recursion that is no UNION"));
+        };
+        let has_more = query.limit.is_some() || query.offset.is_some() || !query.order.is_empty();
+        let (Some((last, before)), false) = (parts.split_last(), has_more) else {
+            return Err(SqlError::not_supported("ORDER BY or LIMIT of a recursion"));
+        };
+        let first = self.united(before, *all, &level)?;
+        let names: Vec<String> = query.results().map(|target| target.name.clone()).collect();
+        let columns = columns_of(&first).zip(unique_names(&names)).map(|(column, name)| called(column, name)).collect();
+        let first = self.forms.node(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(first))?))?;
+        let other = |so_far: LogicalPlan| {
+            owner.set_part(part, so_far);
+            let other = self.members(last, &level);
+            owner.forget_part(part);
+            other
+        };
+        self.forms.recursive(name, first, other, !*all)
     }
 
     fn table(
@@ -119,10 +207,22 @@ impl Lowering<'_> {
         entry: &RangeEntry,
         number: usize,
         level: &Level<'_>,
-    ) -> SqlResult<Option<LogicalPlan>> {
-        let Some(table) = self.tables.get(&relation.oid).filter(|table| table.view.is_none()) else { return Ok(None) };
+    ) -> SqlResult<LogicalPlan> {
+        let table = self.tables.get(&relation.oid).filter(|table| table.view.is_none());
+        let table = table.ok_or_else(|| SqlError::not_supported("a relation of this kind"))?;
         let key = TableReference::bare(table.key.as_str());
         let scan = LogicalPlanBuilder::scan(key.clone(), provider_as_source(table.provider.clone()), None)?;
+        let scan = match table.oid.filter(|_| self.names_tables) {
+            None => scan,
+            Some(oid) => {
+                let scan = scan.build()?;
+                let oid = Expr::Literal(ScalarValue::UInt32(Some(oid)), None);
+                let oid = self.forms.cast(oid, &SqlType::Oid, &Around::beside(self, level))?;
+                let columns: Vec<Expr> =
+                    columns_of(&scan).chain([oid.alias_qualified(Some(key.clone()), TABLE_OID)]).collect();
+                LogicalPlanBuilder::from(scan).project(columns)?
+            }
+        };
         let (scan, name) = match entry.has_alias {
             true => {
                 let alias = TableReference::bare(entry.name.as_str());
@@ -132,51 +232,84 @@ impl Lowering<'_> {
         };
         let plan = scan.build()?;
         let schema = plan.schema();
-        let column = |column: &tablegate_bind::catalogue::RelationColumn| {
+        let column = |column: &RelationColumn| {
             let column = Column::new(Some(name.clone()), column.name.as_str());
             schema.has_column(&column).then_some(Expr::Column(column))
         };
-        level.set_columns(number, relation.columns.iter().map(column).collect());
-        Ok(Some(plan))
+        let columns = relation.columns.iter().map(column).collect();
+        let (plan, is_there) = self.marked(plan, number, &name, level)?;
+        level.set_columns(number, EntryColumns { columns, is_there });
+        Ok(plan)
+    }
+
+    /// The rows with a column that is true in all of them, where it will be asked whether one is there.
+    fn marked(
+        &self,
+        plan: LogicalPlan,
+        number: usize,
+        name: &TableReference,
+        level: &Level<'_>,
+    ) -> SqlResult<(LogicalPlan, Option<Expr>)> {
+        if !level.is_marked(number) {
+            return Ok((plan, None));
+        }
+        let columns = columns_of(&plan).chain([lit(true).alias_qualified(Some(name.clone()), MARKER)]).collect();
+        let plan = self.forms.node(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))?;
+        Ok((plan, Some(Expr::Column(Column::new(Some(name.clone()), MARKER)))))
     }
 
     /// Rows that are written out.
-    fn values(&self, rows: &[Vec<BoundExpr>], entry: &RangeEntry, level: &Level<'_>) -> SqlResult<Option<LogicalPlan>> {
-        let around = Around::new(self, level, Arc::new(DFSchema::empty()));
-        let mut values = Vec::with_capacity(rows.len());
-        for row in rows {
-            values.push(formed!(around.exprs(row)));
-        }
+    fn values(&self, rows: &[Vec<BoundExpr>], entry: &RangeEntry, level: &Level<'_>) -> SqlResult<LogicalPlan> {
+        let around = Around::beside(self, level);
+        let values = rows.iter().map(|row| around.exprs(row)).collect::<SqlResult<_>>()?;
         let names: Vec<String> = entry.columns.iter().map(|column| column.name.clone()).collect();
         // Their types are those of the values.
         let fields = unique_names(&names).into_iter().map(|name| Field::new(name, DataType::Null, true)).collect();
         let schema = Arc::new(DFSchema::from_unqualified_fields(fields, Default::default())?);
-        self.forms.node(LogicalPlan::Values(Values { schema, values })).map(Some)
+        let waits = |part: &BoundExpr| is_call(part, "nextval") || is_call(part, "setval");
+        let counts = |value: &BoundExpr| value.any(&mut |part| waits(part));
+        let is_in_turn = rows.iter().flatten().any(counts);
+        let rows = self.forms.node(LogicalPlan::Values(Values { schema, values }))?;
+        match rows {
+            // A sequence counts row by row.
+            LogicalPlan::Values(values) if is_in_turn => self.forms.node(values_as_union(&values, &one_row()?)?),
+            rows => Ok(rows),
+        }
     }
 
     /// The rows of a query under the names that an entry has for them.
     fn named(&self, plan: LogicalPlan, number: usize, level: &Level<'_>) -> SqlResult<LogicalPlan> {
         let entry = &level.query.range[number];
         let names: Vec<String> = entry.columns.iter().map(|column| column.name.clone()).collect();
-        let schema = plan.schema();
-        let column = |(at, name)| called(Expr::Column(Column::from(schema.qualified_field(at))), name);
-        let columns: Vec<Expr> = unique_names(&names).into_iter().enumerate().map(column).collect();
+        let columns: Vec<Expr> =
+            columns_of(&plan).zip(unique_names(&names)).map(|(column, name)| called(column, name)).collect();
         let plan = match columns.iter().all(|column| matches!(column, Expr::Column(_))) {
             true => plan,
             false => self.forms.node(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))?,
         };
-        let plan = LogicalPlanBuilder::from(plan).alias(TableReference::bare(entry.name.as_str()))?.build()?;
-        let schema = plan.schema();
-        let column = |at: usize| Some(Expr::Column(Column::from(schema.qualified_field(at))));
-        level.set_columns(number, (0..schema.fields().len()).map(column).collect());
+        let name = TableReference::bare(entry.name.as_str());
+        let plan = LogicalPlanBuilder::from(plan).alias(name.clone())?.build()?;
+        let columns = columns_of(&plan).map(Some).collect();
+        let (plan, is_there) = self.marked(plan, number, &name, level)?;
+        level.set_columns(number, EntryColumns { columns, is_there });
         Ok(plan)
     }
 }
 
-/// The value of a join's column.
-fn value_of(column: &JoinColumn) -> &BoundExpr {
-    match column {
-        JoinColumn::One(value) => value,
-        JoinColumn::Merged { value, .. } => value,
-    }
+/// Whether a plan calls a function whose value is another one each time.
+fn is_volatile(plan: &LogicalPlan) -> SqlResult<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            found |= expr.is_volatile();
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })
+    })?;
+    Ok(found)
+}
+
+/// Rows that are others for each row of what stands before them.
+fn beside(plan: LogicalPlan) -> LogicalPlan {
+    let outer_ref_columns = plan.all_out_ref_exprs();
+    LogicalPlan::Subquery(Subquery { subquery: plan.into(), outer_ref_columns, spans: Spans::new() })
 }

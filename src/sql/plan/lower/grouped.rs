@@ -2,76 +2,212 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, Result};
-use datafusion::logical_expr::{Aggregate, Expr, Filter, LogicalPlan};
-use tablegate_types::error::SqlResult;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, NullHandling, Result, UnnestOptions};
+use datafusion::functions_aggregate::expr_fn::count;
+use datafusion::functions_aggregate::grouping::grouping_udaf;
+use datafusion::logical_expr::expr::GroupingSet;
+use datafusion::logical_expr::{Aggregate, Case, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Projection};
+use datafusion::prelude::lit;
+use tablegate_types::error::{SqlError, SqlResult};
 
-use super::Lowering;
+use super::level::{Around, Level};
+use super::{Lowering, add_parts, columns_of, with_parts};
 use crate::syntax::unique_names;
 
+/// Columns that no query can name: by which groups a row of a grouping set is not grouped, and its copies.
+const SET: &str = "set#";
+const COPY: &str = "copy#";
+
 impl Lowering<'_> {
-    /// The groups, those that HAVING leaves, and the expressions over their columns; `None` where one of them is computed of
-    /// something else.
+    /// The groups, those that HAVING leaves, and the expressions over their columns.
+    ///
+    /// # Errors
+    /// 0A000 where one of them is computed of something else.
     pub(super) fn grouped(
         &self,
         input: LogicalPlan,
         exprs: Vec<Expr>,
         having: Option<Expr>,
-        keys: &[usize],
-    ) -> SqlResult<Option<(LogicalPlan, Vec<Expr>)>> {
-        let mut groups: Vec<Expr> = Vec::with_capacity(keys.len());
-        for key in keys {
+        level: &Level<'_>,
+    ) -> SqlResult<(LogicalPlan, Vec<Expr>)> {
+        let grouping = &level.query.grouping;
+        let mut groups: Vec<Expr> = Vec::with_capacity(grouping.keys.len());
+        for key in &grouping.keys {
             if !groups.contains(&exprs[*key]) {
                 groups.push(exprs[*key].clone());
             }
         }
+        let (asked, asked_names): (Vec<Expr>, Vec<String>) = level.take_asked().into_iter().unzip();
         let mut aggregates: Vec<Expr> = Vec::new();
-        for expr in exprs.iter().chain(&having) {
-            found(expr, &mut groups, &mut aggregates)?;
+        for expr in exprs.iter().chain(&having).chain(&asked) {
+            found(expr, input.schema(), &mut groups, &mut aggregates)?;
         }
-        if groups.is_empty() && aggregates.is_empty() {
-            return Ok(None);
+        if aggregates.is_empty() && (groups.is_empty() || !grouping.sets.is_empty()) {
+            // The one group of all rows is there without any.
+            aggregates.push(count(lit(1_i64)));
         }
         // Different expressions may be written alike.
-        let written: Vec<String> =
-            groups.iter().chain(&aggregates).map(|expr| expr.schema_name().to_string()).collect();
+        let written: Vec<String> = groups.iter().chain(&aggregates).map(|expr| written(expr, &groups)).collect();
         let names = unique_names(&written);
         let (of_groups, of_aggregates) = names.split_at(groups.len());
-        let node = Aggregate::try_new(Arc::new(input), called(&groups, of_groups), called(&aggregates, of_aggregates))?;
-        let mut plan = self.forms.node(LogicalPlan::Aggregate(node))?;
+        let by = called(&groups, of_groups);
+        // GROUPING names the groups as the node has them.
+        let group = |part: &Expr| groups.iter().position(|group| group == part).map(|place| by[place].clone());
+        let mut computed = called(&aggregates, of_aggregates);
+        for call in computed.iter_mut().filter(|call| asks_for_set(call)) {
+            let name = call.schema_name().to_string();
+            *call = with_parts(std::mem::take(call).unalias(), &group)?.alias(name);
+        }
+        let mut plan = match grouping.sets.is_empty() {
+            true => self.aggregated(input, by, computed)?,
+            false => {
+                let is_key = |group: &Expr| grouping.keys.iter().any(|key| exprs[*key] == *group);
+                if !groups.iter().all(is_key) {
+                    return Err(SqlError::not_supported("columns that GROUPING SETS determine"));
+                }
+                let place = |key: &usize| groups.iter().position(|group| *group == exprs[*key]);
+                let sets = grouping.expanded().iter().map(|set| set.iter().filter_map(place).collect()).collect();
+                self.in_sets(input, &by, computed, sets, level)?
+            }
+        };
         let known: Vec<(&Expr, &String)> = groups.iter().chain(&aggregates).zip(&names).collect();
-        let of_groups = |expr: Expr| over_groups(expr, &known);
-        let having = having.map(of_groups).transpose()?;
-        let exprs = exprs.into_iter().map(of_groups).collect::<Result<Vec<_>>>()?;
+        let column = |part: &Expr| {
+            let (_, name) = known.iter().find(|(known, _)| *known == part)?;
+            Some(Expr::Column(match part {
+                Expr::Column(column) => column.clone(),
+                _ => Column::new_unqualified(name.as_str()),
+            }))
+        };
+        let having = having.map(|having| with_parts(having, &column)).transpose()?;
+        let exprs = exprs.into_iter().map(|expr| with_parts(expr, &column)).collect::<Result<Vec<_>>>()?;
+        if !asked.is_empty() {
+            let mut columns: Vec<Expr> = columns_of(&plan).collect();
+            for (expr, name) in asked.into_iter().zip(asked_names) {
+                columns.push(with_parts(expr, &column)?.alias(name));
+            }
+            plan = self.forms.node(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))?;
+        }
         let is_known = |expr: &Expr| expr.column_refs().into_iter().all(|column| plan.schema().has_column(column));
         if !exprs.iter().chain(&having).all(is_known) {
-            return Ok(None);
+            return Err(SqlError::not_supported("what is computed of other columns than those of the groups"));
         }
         if let Some(having) = having {
             plan = self.forms.node(LogicalPlan::Filter(Filter::try_new(having, Arc::new(plan))?))?;
         }
-        Ok(Some((plan, exprs)))
+        Ok((plan, exprs))
+    }
+
+    fn aggregated(&self, input: LogicalPlan, groups: Vec<Expr>, aggregates: Vec<Expr>) -> SqlResult<LogicalPlan> {
+        self.forms.node(LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(input), groups, aggregates)?))
+    }
+
+    /// GROUPING SETS, ROLLUP and CUBE: each set is grouped by some of the groups, by their places. The engine takes a set once,
+    /// and none that is empty alone.
+    fn in_sets(
+        &self,
+        input: LogicalPlan,
+        groups: &[Expr],
+        mut aggregates: Vec<Expr>,
+        sets: Vec<Vec<usize>>,
+        level: &Level<'_>,
+    ) -> SqlResult<LogicalPlan> {
+        let mut counted: Vec<(Vec<usize>, i32)> = Vec::new();
+        for mut set in sets {
+            set.sort_unstable();
+            set.dedup();
+            match counted.iter_mut().find(|(known, _)| *known == set) {
+                Some((_, count)) => *count += 1,
+                None => counted.push((set, 1)),
+            }
+        }
+        if let [(set, count)] = counted.as_slice() {
+            let by = set.iter().map(|place| groups[*place].clone()).collect();
+            let plan = self.aggregated(input, by, aggregates)?;
+            return if *count > 1 { self.repeated(plan, lit(*count), level) } else { Ok(plan) };
+        }
+        let members = |set: &[usize]| set.iter().map(|place| groups[*place].clone()).collect();
+        let by = GroupingSet::GroupingSets(counted.iter().map(|(set, _)| members(set)).collect());
+        let is_repeated = counted.iter().any(|(_, count)| *count > 1);
+        if is_repeated {
+            aggregates.push(grouping_udaf().call(groups.to_vec()).alias(SET));
+        }
+        let plan = self.aggregated(input, vec![Expr::GroupingSet(by)], aggregates)?;
+        if !is_repeated {
+            return Ok(plan);
+        }
+        // A bit for each group that a set does not have, the first one highest.
+        let bits =
+            |set: &[usize]| (0..groups.len()).fold(0, |bits, place| bits << 1 | i32::from(!set.contains(&place)));
+        let is_set = |set: &[usize]| Expr::Column(Column::from_name(SET)).eq(lit(bits(set)));
+        let counts = counted.iter().filter(|(_, count)| *count > 1);
+        let branches = counts.map(|(set, count)| (Box::new(is_set(set)), Box::new(lit(*count)))).collect();
+        let count = Expr::Case(Case::new(None, branches, Some(Box::new(lit(1)))));
+        self.repeated(plan, count, level)
+    }
+
+    /// Each row so many times.
+    fn repeated(&self, plan: LogicalPlan, count: Expr, level: &Level<'_>) -> SqlResult<LogicalPlan> {
+        let around = Around::new(self, level, plan.schema().clone());
+        let copies = self.forms.call("generate_series", vec![lit(1), count], &around)?.alias(COPY);
+        let columns = columns_of(&plan).chain([copies]).collect();
+        let plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?);
+        let copies = vec![Column::from_name(COPY)];
+        let options = UnnestOptions::new().with_null_handling(NullHandling::Drop);
+        self.forms.node(LogicalPlanBuilder::from(plan).unnest_columns_with_options(copies, options)?.build()?)
     }
 }
 
+/// Whether it asks by what a row is grouped.
+fn asks_for_set(aggregate: &Expr) -> bool {
+    matches!(aggregate.clone().unalias(), Expr::AggregateFunction(call) if call.func.name() == "grouping")
+}
+
 /// Adds the aggregates in an expression; and columns beside them, which the groups determine: the binder has seen to that.
-fn found(expr: &Expr, groups: &mut Vec<Expr>, aggregates: &mut Vec<Expr>) -> Result<()> {
+fn found(expr: &Expr, input: &DFSchema, groups: &mut Vec<Expr>, aggregates: &mut Vec<Expr>) -> Result<()> {
+    let mut parts = Vec::new();
+    let is_wanted = |part: &Expr| matches!(part, Expr::AggregateFunction(_) | Expr::Column(_)) || groups.contains(part);
+    add_parts(expr, &is_wanted, &mut parts)?;
+    // What queries inside name of these rows.
+    let mut inside = Vec::new();
     expr.apply(|part| {
-        if groups.contains(part) {
-            return Ok(TreeNodeRecursion::Jump);
-        }
-        let list = match part {
-            Expr::AggregateFunction(_) => &mut *aggregates,
-            Expr::Column(_) => &mut *groups,
+        let query = match part {
+            Expr::AggregateFunction(_) => return Ok(TreeNodeRecursion::Jump),
+            known if groups.contains(known) => return Ok(TreeNodeRecursion::Jump),
+            Expr::ScalarSubquery(query) => query,
+            Expr::Exists(exists) => &exists.subquery,
+            Expr::InSubquery(within) => &within.subquery,
+            Expr::SetComparison(set) => &set.subquery,
             _ => return Ok(TreeNodeRecursion::Continue),
         };
-        if !list.contains(part) {
-            list.push(part.clone());
-        }
-        Ok(TreeNodeRecursion::Jump)
+        inside.extend(query.outer_ref_columns.iter().filter_map(|outer| match outer {
+            Expr::OuterReferenceColumn(_, column) if input.has_column(column) => Some(Expr::Column(column.clone())),
+            _ => None,
+        }));
+        Ok(TreeNodeRecursion::Continue)
     })?;
+    for part in parts.into_iter().chain(inside) {
+        match part {
+            known if groups.contains(&known) || aggregates.contains(&known) => {}
+            aggregate @ Expr::AggregateFunction(_) => aggregates.push(aggregate),
+            column => groups.push(column),
+        }
+    }
     Ok(())
+}
+
+/// What a column of the groups is called: as it is written, but not as a column of theirs without its table.
+fn written(expr: &Expr, groups: &[Expr]) -> String {
+    let written = expr.schema_name().to_string();
+    let is_column = |group: &Expr| match group {
+        Expr::Column(column) => column.name == written || column.flat_name() == written,
+        _ => false,
+    };
+    match expr {
+        Expr::Column(_) => written,
+        _ if groups.iter().any(is_column) => format!("{written}#"),
+        _ => written,
+    }
 }
 
 fn called(exprs: &[Expr], names: &[String]) -> Vec<Expr> {
@@ -80,19 +216,4 @@ fn called(exprs: &[Expr], names: &[String]) -> Vec<Expr> {
         false => expr.clone().alias(name),
     };
     exprs.iter().zip(names).map(called).collect()
-}
-
-/// The same expression, with the columns of the groups in the place of what they hold.
-fn over_groups(expr: Expr, known: &[(&Expr, &String)]) -> Result<Expr> {
-    let column = |part: Expr| {
-        let Some((_, name)) = known.iter().find(|(known, _)| **known == part) else {
-            return Ok(Transformed::no(part));
-        };
-        let column = match part {
-            Expr::Column(column) => column,
-            _ => Column::new_unqualified(name.as_str()),
-        };
-        Ok(Transformed::new(Expr::Column(column), true, TreeNodeRecursion::Jump))
-    };
-    Ok(expr.transform_down(column)?.data)
 }

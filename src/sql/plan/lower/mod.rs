@@ -1,69 +1,125 @@
-//! From what a query means to the engine's plan of it, by the engine's builders.
+//! Queries become plans: what the binder found of one, in the nodes of the engine, each typed when it is made.
 //!
-//! The binder has found every name, type and overload, so nothing is looked up here: an entry of the range table is a node, a
-//! column is one of its columns, by their numbers. What has no form here yet makes the whole query go the other way, by
-//! `names` and the engine's own planner.
+//! Columns are the entries of the binder's range table, by number; the names in a plan say nothing but what they belong to. What
+//! has no form here is refused (0A000).
 //!
 //! ```text
-//!     level     a query while it is lowered, and those around it
-//!     from      what it reads from
-//!     select    its other clauses
-//!     grouped   aggregates, and what is computed of them
-//!     windows   window functions
-//!     set       UNION, INTERSECT, EXCEPT
+//!     level      one query, and those around it
+//!     from       what it reads from
+//!     functions  functions that it reads from
+//!     select     its other clauses
+//!     grouped    aggregates, and what is computed of them
+//!     windows    window functions
+//!     items      functions that give rows, in the list
+//!     limits     LIMIT, OFFSET and FETCH
+//!     set        UNION, INTERSECT, EXCEPT
 //! ```
 
 mod from;
+mod functions;
 mod grouped;
+mod items;
 mod level;
+mod limits;
 mod select;
 mod set;
 mod windows;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, Result};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use tablegate_bind::{BoundQuery, Oid};
 use tablegate_types::error::SqlResult;
+use tablegate_types::interrupt;
 use tablegate_types::stack::deeper;
 
 use self::level::Level;
+use super::MeantQuery;
+use super::size::too_complex;
+use super::system::SystemRelations;
 use super::tables::{TableEntry, Tables};
 use crate::expr::{Forms, Parameters};
+use crate::limits::MAX_RELATIONS;
+
+/// What a statement is planned over.
+pub(super) struct Statement<'s> {
+    pub tables: &'s Tables,
+    pub state: &'s SessionState,
+    pub system: &'s dyn SystemRelations,
+    /// It names `tableoid`.
+    pub names_tables: bool,
+}
 
 /// Lowers the queries of one statement.
 struct Lowering<'l> {
     forms: Forms<'l>,
-    /// By the numbers of the relations.
+    /// By the numbers that they are known by.
     tables: HashMap<Oid, &'l TableEntry>,
+    /// What the views mean that it reads from, by their numbers.
+    views: &'l HashMap<Oid, BoundQuery>,
+    state: &'l SessionState,
+    system: &'l dyn SystemRelations,
+    changes_settings: bool,
+    /// The statement names `tableoid`.
+    names_tables: bool,
+    /// How many tables and sub-queries were read from so far.
+    relations: Cell<usize>,
+    /// Of nodes that several read from.
+    numbers: Cell<usize>,
 }
 
-/// Hands on that something has no form here yet.
-macro_rules! formed {
-    ($formed:expr) => {
-        match $formed? {
-            Some(formed) => formed,
-            None => return Ok(None),
-        }
-    };
-}
-use formed;
-
-/// The plan of a query over these tables, its expressions typed; `None` where something in it has no form here yet.
+/// The plan of a query over these tables, its expressions typed.
 ///
 /// # Errors
-/// What is wrong with a constant, and what the engine says of a node.
+/// 0A000 where something in it has no form here; what is wrong with a constant, and what the engine says of a node.
 pub(super) fn lowered(
-    query: &BoundQuery,
-    tables: &Tables,
+    meant: &MeantQuery,
+    statement: &Statement<'_>,
     parameters: &Parameters<'_>,
-) -> SqlResult<Option<LogicalPlan>> {
-    let tables = tables.entries().filter_map(|entry| Some((entry.oid?, entry))).collect();
-    Lowering { forms: Forms::new(parameters), tables }.query(query, None)
+) -> SqlResult<LogicalPlan> {
+    let Statement { tables, state, system, names_tables } = *statement;
+    let tables = tables.entries().map(|entry| (entry.number, entry)).collect();
+    let changes_settings = select::calls(&meant.query, "set_config");
+    let lowering = Lowering {
+        forms: Forms::new(parameters),
+        tables,
+        views: &meant.views,
+        state,
+        system,
+        changes_settings,
+        names_tables,
+        relations: Cell::new(0),
+        numbers: Cell::new(0),
+    };
+    lowering.query(&meant.query, None)
 }
 
 impl Lowering<'_> {
-    fn query(&self, query: &BoundQuery, outer: Option<&Level<'_>>) -> SqlResult<Option<LogicalPlan>> {
+    /// # Errors
+    /// 54001 for too many of them.
+    fn count_relations(&self, more: usize) -> SqlResult<()> {
+        interrupt::check_now()?;
+        self.relations.set(self.relations.get().saturating_add(more));
+        if self.relations.get() > MAX_RELATIONS {
+            let detail = format!(
+                "It has more than {MAX_RELATIONS} tables and sub-queries, those of views and WITH queries wherever they \
+                 are named among them."
+            );
+            return Err(too_complex(detail));
+        }
+        Ok(())
+    }
+
+    fn next_number(&self) -> usize {
+        self.numbers.set(self.numbers.get() + 1);
+        self.numbers.get()
+    }
+
+    fn query(&self, query: &BoundQuery, outer: Option<&Level<'_>>) -> SqlResult<LogicalPlan> {
         deeper(|| {
             let level = Level::new(query, outer);
             match &query.set {
@@ -72,4 +128,43 @@ impl Lowering<'_> {
             }
         })
     }
+}
+
+/// All columns of a plan.
+fn columns_of(plan: &LogicalPlan) -> impl Iterator<Item = Expr> + '_ {
+    let schema = plan.schema();
+    (0..schema.fields().len()).map(|at| Expr::Column(Column::from(schema.qualified_field(at))))
+}
+
+/// An expression under a name.
+fn called(expr: Expr, name: String) -> Expr {
+    match &expr {
+        Expr::Column(column) if column.name == name => expr,
+        _ => expr.alias(name),
+    }
+}
+
+/// Adds the outermost parts of an expression that are wanted, each once.
+fn add_parts(expr: &Expr, is_wanted: &dyn Fn(&Expr) -> bool, parts: &mut Vec<Expr>) -> Result<()> {
+    expr.apply(|part| {
+        if !is_wanted(part) {
+            return Ok(TreeNodeRecursion::Continue);
+        }
+        if !parts.contains(part) {
+            parts.push(part.clone());
+        }
+        Ok(TreeNodeRecursion::Jump)
+    })?;
+    Ok(())
+}
+
+/// An expression with others in the place of some of its parts, which are not looked into.
+fn with_parts(expr: Expr, replaced: &dyn Fn(&Expr) -> Option<Expr>) -> Result<Expr> {
+    let part = |part: Expr| {
+        Ok(match replaced(&part) {
+            Some(by) => Transformed::new(by, true, TreeNodeRecursion::Jump),
+            None => Transformed::no(part),
+        })
+    };
+    Ok(expr.transform_down(part)?.data)
 }

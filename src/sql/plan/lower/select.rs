@@ -3,51 +3,53 @@
 use std::sync::Arc;
 
 use datafusion::common::Column;
-use datafusion::logical_expr::{Distinct as Once, Expr, Filter, Limit, LogicalPlan, Projection, Sort, SortExpr};
+use datafusion::logical_expr::{Distinct as Once, DistinctOn, Expr, Filter, LogicalPlan, Projection, Sort, SortExpr};
 use tablegate_bind::BoundQuery;
 use tablegate_bind::expr::{BoundExpr, ExprKind};
 use tablegate_bind::query::bound::{Distinct, SortItem};
-use tablegate_types::error::SqlResult;
+use tablegate_types::error::{SqlError, SqlResult};
 
 use super::level::{Around, Level};
-use super::{Lowering, formed};
+use super::{Lowering, called, columns_of};
 use crate::syntax::unique_names;
 
-/// `provolatile` of functions whose value is another one each time.
-const VOLATILE: u8 = b'v';
-
 impl Lowering<'_> {
-    pub(super) fn select(&self, level: &Level<'_>) -> SqlResult<Option<LogicalPlan>> {
+    pub(super) fn select(&self, level: &Level<'_>) -> SqlResult<LogicalPlan> {
         let query = level.query;
-        if has_other_clauses(query) {
-            return Ok(None);
+        if !query.row_marks.is_empty() {
+            return Err(SqlError::not_supported("a locking clause in this place"));
         }
-        let mut plan = formed!(self.from(level));
+        let mut plan = self.from(level)?;
         let around = Around::new(self, level, plan.schema().clone());
         if let Some(filter) = &query.filter {
-            let predicate = formed!(around.condition(filter));
+            let predicate = around.condition(filter)?;
             plan = self.forms.node(LogicalPlan::Filter(Filter::try_new(predicate, Arc::new(plan))?))?;
         }
-        let mut exprs = formed!(around.exprs(query.targets.iter().map(|target| &target.expr)));
-        let is_grouped = query.has_aggregates || !query.grouping.keys.is_empty() || query.having.is_some();
-        if is_grouped {
-            let having = match &query.having {
-                Some(having) => Some(formed!(around.condition(having))),
-                None => None,
-            };
-            (plan, exprs) = formed!(self.grouped(plan, exprs, having, &query.grouping.keys));
+        let mut exprs = around.exprs(query.targets.iter().map(|target| &target.expr))?;
+        if !query.grouping.is_empty() {
+            // Groups may be of the items of lists.
+            (plan, exprs) = self.over_items(plan, exprs, &query.grouping.keys)?;
+        }
+        if query.has_aggregates || !query.grouping.is_empty() || query.having.is_some() {
+            let having = query.having.as_ref().map(|having| around.condition(having)).transpose()?;
+            (plan, exprs) = self.grouped(plan, exprs, having, level)?;
         }
         let (plan, exprs) = self.over_windows(plan, exprs)?;
-        let plan = formed!(self.listed(plan, exprs, query));
-        self.limited(plan, level)
+        let all: Vec<usize> = (0..exprs.len()).collect();
+        let (plan, exprs) = self.over_items(plan, exprs, &all)?;
+        self.listed(plan, exprs, level)
     }
 
-    /// The list, sorted: what is only sorted by is left out again.
-    fn listed(&self, plan: LogicalPlan, exprs: Vec<Expr>, query: &BoundQuery) -> SqlResult<Option<LogicalPlan>> {
-        let is_sorted_by = |number: usize| query.order.iter().any(|item| item.target == number);
+    /// The list, sorted and cut off: what is only sorted by is left out again.
+    fn listed(&self, plan: LogicalPlan, exprs: Vec<Expr>, level: &Level<'_>) -> SqlResult<LogicalPlan> {
+        let query = level.query;
+        let is_used = |number: usize| {
+            query.order.iter().any(|item| item.target == number)
+                || matches!(&query.distinct, Distinct::On(keys) if keys.contains(&number))
+        };
         // What else is hidden was grouped by, or is of a window.
         let kept: Vec<usize> =
-            (0..exprs.len()).filter(|number| !query.targets[*number].is_hidden || is_sorted_by(*number)).collect();
+            (0..exprs.len()).filter(|number| !query.targets[*number].is_hidden || is_used(*number)).collect();
         let labels: Vec<String> = query.results().map(|target| target.name.clone()).collect();
         let mut names = unique_names(&labels).into_iter();
         let mut listed = Vec::with_capacity(kept.len());
@@ -58,20 +60,31 @@ impl Lowering<'_> {
             });
         }
         let mut plan = self.forms.node(LogicalPlan::Projection(Projection::try_new(listed, Arc::new(plan))?))?;
-        if matches!(query.distinct, Distinct::All) {
-            plan = self.forms.node(LogicalPlan::Distinct(Once::All(Arc::new(plan))))?;
-        }
-        let column_of = |target: usize| kept.iter().position(|number| *number == target);
-        let order = query.order.iter().map(|item| Some(SortItem { target: column_of(item.target)?, ..*item }));
-        let Some(order) = order.collect::<Option<Vec<_>>>() else { return Ok(None) };
-        plan = self.sorted(plan, &order)?;
+        let place = |target: usize| {
+            let place = kept.iter().position(|number| *number == target);
+            place.ok_or_else(|| SqlError::not_supported("an order by what is not in the list"))
+        };
+        let order = query.order.iter().map(|item| Ok(SortItem { target: place(item.target)?, ..*item }));
+        let order = order.collect::<SqlResult<Vec<_>>>()?;
+        plan = match &query.distinct {
+            Distinct::No => self.sorted(plan, &order)?,
+            Distinct::All => {
+                let plan = self.forms.node(LogicalPlan::Distinct(Once::All(Arc::new(plan))))?;
+                self.sorted(plan, &order)?
+            }
+            Distinct::On(keys) => {
+                let keys = keys.iter().map(|key| place(*key)).collect::<SqlResult<Vec<_>>>()?;
+                self.first_of_each(plan, &keys, &order)?
+            }
+        };
+        let keys = keys_of(&plan, &order);
+        plan = self.limited(plan, &keys, level)?;
         if kept.len() == labels.len() {
-            return Ok(Some(plan));
+            return Ok(plan);
         }
-        let schema = plan.schema();
-        let shown = kept.iter().enumerate().filter(|(_, number)| !query.targets[**number].is_hidden);
-        let columns = shown.map(|(at, _)| Expr::Column(Column::from(schema.qualified_field(at)))).collect::<Vec<_>>();
-        self.forms.node(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?)).map(Some)
+        let columns = columns_of(&plan).zip(&kept).filter(|(_, number)| !query.targets[**number].is_hidden);
+        let columns = columns.map(|(column, _)| column).collect();
+        self.forms.node(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
     }
 
     /// Sorted by columns, whose numbers stand for the targets.
@@ -79,61 +92,39 @@ impl Lowering<'_> {
         if order.is_empty() {
             return Ok(plan);
         }
-        let schema = plan.schema();
-        let key = |item: &SortItem| SortExpr {
-            expr: Expr::Column(Column::from(schema.qualified_field(item.target))),
-            asc: !item.descending,
-            nulls_first: item.nulls_first,
-        };
-        let expr = order.iter().map(key).collect();
+        let expr = keys_of(&plan, order);
         self.forms.node(LogicalPlan::Sort(Sort { expr, input: Arc::new(plan), fetch: None }))
     }
 
-    pub(super) fn limited(&self, plan: LogicalPlan, level: &Level<'_>) -> SqlResult<Option<LogicalPlan>> {
-        let query = level.query;
-        if query.limit.is_none() && query.offset.is_none() {
-            return Ok(Some(plan));
-        }
-        let around = Around::new(self, level, plan.schema().clone());
-        let count = |expr: &Option<BoundExpr>| match expr {
-            Some(expr) => Ok(around.expr(expr)?.map(|expr| Some(Box::new(expr)))),
-            None => SqlResult::Ok(Some(None)),
-        };
-        let (skip, fetch) = (formed!(count(&query.offset)), formed!(count(&query.limit)));
-        self.forms.node(LogicalPlan::Limit(Limit { skip, fetch, input: Arc::new(plan) })).map(Some)
+    /// DISTINCT ON: of the rows that are alike in these columns the first in the order, which begins with them as far as it goes.
+    fn first_of_each(&self, plan: LogicalPlan, keys: &[usize], order: &[SortItem]) -> SqlResult<LogicalPlan> {
+        let columns: Vec<Expr> = columns_of(&plan).collect();
+        let on = keys.iter().map(|key| columns[*key].clone()).collect();
+        let others = keys.iter().filter(|key| order.iter().all(|item| item.target != **key));
+        let others = others.map(|key| SortItem { target: *key, descending: false, nulls_first: false });
+        let sorted: Vec<SortItem> = order.iter().copied().chain(others).collect();
+        let sort = (!order.is_empty()).then(|| keys_of(&plan, &sorted));
+        let first = DistinctOn::try_new(on, columns, sort, Arc::new(plan))?;
+        let plan = self.forms.node(LogicalPlan::Distinct(Once::On(first)))?;
+        self.sorted(plan, order)
     }
 }
 
-/// An expression under a name.
-pub(super) fn called(expr: Expr, name: String) -> Expr {
-    match &expr {
-        Expr::Column(column) if column.name == name => expr,
-        _ => expr.alias(name),
-    }
-}
-
-/// Clauses that have no form here yet.
-fn has_other_clauses(query: &BoundQuery) -> bool {
-    !query.row_marks.is_empty()
-        || !query.grouping.sets.is_empty()
-        || matches!(query.distinct, Distinct::On(_))
-        || query.with_ties
-        || query.targets.is_empty()
-        || query.targets.iter().any(|target| target.expr.gives_rows())
-        || [&query.limit, &query.offset].into_iter().flatten().any(asks_query)
-}
-
-fn asks_query(expr: &BoundExpr) -> bool {
-    expr.any(&mut |part| matches!(part.kind, ExprKind::SubQuery { .. }))
-}
-
-/// Whether a query, or one inside of it, calls a function whose value is another one each time.
-pub(super) fn is_volatile(query: &BoundQuery) -> bool {
-    let calls = |expr: &BoundExpr| {
-        expr.any(&mut |part| matches!(&part.kind, ExprKind::Call { function, .. } if function.volatility == VOLATILE))
+pub(super) fn keys_of(plan: &LogicalPlan, order: &[SortItem]) -> Vec<SortExpr> {
+    let schema = plan.schema();
+    let key = |item: &SortItem| SortExpr {
+        expr: Expr::Column(Column::from(schema.qualified_field(item.target))),
+        asc: !item.descending,
+        nulls_first: item.nulls_first,
     };
-    let mut found = false;
-    query.for_each_expr(&mut |expr| found |= calls(expr));
-    query.for_each_read_query(&mut |inner| found |= is_volatile(inner));
-    found || query.sub_queries.iter().any(is_volatile)
+    order.iter().map(key).collect()
+}
+
+/// Whether a query, or one inside of it, calls a function.
+pub(super) fn calls(query: &BoundQuery, name: &str) -> bool {
+    query.has_part(&|part| is_call(part, name))
+}
+
+pub(super) fn is_call(expr: &BoundExpr, name: &str) -> bool {
+    matches!(&expr.kind, ExprKind::Call { function, .. } if function.name == name)
 }

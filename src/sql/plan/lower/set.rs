@@ -2,27 +2,25 @@
 
 use std::sync::Arc;
 
-use datafusion::common::Column;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Projection, Union};
 use tablegate_bind::query::bound::{RangeSource, SetOperator, SetTree};
-use tablegate_types::error::SqlResult;
+use tablegate_types::error::{SqlError, SqlResult};
 
 use super::level::Level;
-use super::select::called;
-use super::{Lowering, formed};
+use super::select::keys_of;
+use super::{Lowering, called, columns_of};
 use crate::syntax::unique_names;
 
 impl Lowering<'_> {
-    pub(super) fn set_operation(&self, set: &SetTree, level: &Level<'_>) -> SqlResult<Option<LogicalPlan>> {
+    pub(super) fn set_operation(&self, set: &SetTree, level: &Level<'_>) -> SqlResult<LogicalPlan> {
         let query = level.query;
-        if !query.row_marks.is_empty() || query.with_ties {
-            return Ok(None);
+        if !query.row_marks.is_empty() {
+            return Err(SqlError::not_supported("a locking clause in this place"));
         }
-        let plan = formed!(self.members(set, level));
+        let plan = self.members(set, level)?;
         let labels: Vec<String> = query.targets.iter().map(|target| target.name.clone()).collect();
-        let schema = plan.schema();
-        let named = |(at, name)| called(Expr::Column(Column::from(schema.qualified_field(at))), name);
-        let columns: Vec<Expr> = unique_names(&labels).into_iter().enumerate().map(named).collect();
+        let columns: Vec<Expr> =
+            columns_of(&plan).zip(unique_names(&labels)).map(|(column, name)| called(column, name)).collect();
         let is_same = columns.iter().all(|column| matches!(column, Expr::Column(_)));
         let plan = match is_same {
             true => plan,
@@ -30,39 +28,53 @@ impl Lowering<'_> {
         };
         level.reads(&plan);
         let plan = self.sorted(plan, &query.order)?;
-        self.limited(plan, level)
+        let keys = keys_of(&plan, &query.order);
+        self.limited(plan, &keys, level)
     }
 
-    fn members(&self, tree: &SetTree, level: &Level<'_>) -> SqlResult<Option<LogicalPlan>> {
+    /// UNION of members.
+    pub(super) fn united(&self, parts: &[SetTree], all: bool, level: &Level<'_>) -> SqlResult<LogicalPlan> {
+        let mut members = Vec::with_capacity(parts.len());
+        for part in parts {
+            members.push(self.members(part, level)?);
+        }
+        if members.len() == 1 {
+            return Ok(members.remove(0));
+        }
+        let union = Union::try_new_with_loose_types(members.into_iter().map(Arc::new).collect())?;
+        let rows = self.forms.node(LogicalPlan::Union(union))?;
+        match all {
+            true => Ok(rows),
+            false => self.forms.node(LogicalPlan::Distinct(Distinct::All(Arc::new(rows)))),
+        }
+    }
+
+    pub(super) fn members(&self, tree: &SetTree, level: &Level<'_>) -> SqlResult<LogicalPlan> {
         let (operator, all, parts) = match tree {
             SetTree::Member(entry) => {
-                let RangeSource::SubQuery(query) = &level.query.range[*entry].source else { return Ok(None) };
+                let RangeSource::SubQuery(query) = &level.query.range[*entry].source else {
+                    return Err(SqlError::not_supported("a member of this kind"));
+                };
                 return self.query(query, Some(level));
             }
             SetTree::Node { operator, all, parts, .. } => (*operator, *all, parts),
         };
-        let mut members = Vec::with_capacity(parts.len());
-        for part in parts {
-            members.push(formed!(self.members(part, level)));
-        }
         if operator == SetOperator::Union {
-            let union = Union::try_new_with_loose_types(members.into_iter().map(Arc::new).collect())?;
-            let rows = self.forms.node(LogicalPlan::Union(union))?;
-            return match all {
-                true => Ok(Some(rows)),
-                false => self.forms.node(LogicalPlan::Distinct(Distinct::All(Arc::new(rows)))).map(Some),
-            };
+            return self.united(parts, all, level);
         }
-        let mut members = members.into_iter();
-        let Some(mut left) = members.next() else { return Ok(None) };
-        for right in members {
+        let Some((first, others)) = parts.split_first() else {
+            return Err(SqlError::not_supported("a set operation of nothing"));
+        };
+        let mut left = self.members(first, level)?;
+        for right in others {
+            let right = self.members(right, level)?;
             let join = match operator {
                 SetOperator::Intersect => LogicalPlanBuilder::intersect(left, right, all)?,
                 _ => LogicalPlanBuilder::except(left, right, all)?,
             };
             left = self.counted_once(join)?;
         }
-        Ok(Some(left))
+        Ok(left)
     }
 
     /// The join that the engine has for them, whose left side has each row once unless ALL is said.

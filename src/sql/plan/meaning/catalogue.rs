@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use sqlparser::ast::ObjectName;
+use sqlparser::ast::{ObjectName, Query};
 use tablegate_bind::catalogue::{
     self, Function, FunctionKind, FunctionRef, Given, Key, RelationKind, RelationRef, Type, TypeKind, oids,
 };
@@ -13,9 +13,9 @@ use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::oid::{modifier, oid};
 use tablegate_types::sql_type::{SqlType, TableRow};
 
-use crate::catalog::{CatalogView, Sequence, View};
+use crate::catalog::{CatalogView, Sequence, View, query_of};
 use crate::plan::planner::Planner;
-use crate::plan::tables::schema_and_table;
+use crate::plan::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use crate::relation::{Relation, RelationColumn, table_row};
 
 const VOID: Oid = 2278;
@@ -24,24 +24,124 @@ const VOID: Oid = 2278;
 const PUBLIC: Oid = 2200;
 
 /// What a statement may name besides what is built in.
-pub(super) struct KnownTables<'t> {
+pub(in crate::plan) struct KnownTables<'t> {
     catalog: &'t CatalogView,
-    /// By the names that the statement uses: the schema, if it says one, and the table.
+    database: &'t str,
+    /// By the names that the statement, and the views in it, use: the schema, if they say one, and the table.
     relations: HashMap<(Option<String>, String), RelationRef>,
     types: HashMap<Oid, Type>,
+    /// The relations that types of rows are of, by their OIDs.
+    rows: HashMap<Oid, RelationRef>,
+    /// The queries of views, by their numbers.
+    views: HashMap<Oid, Arc<Query>>,
 }
 
 impl<'t> KnownTables<'t> {
-    /// The tables of these names that there are.
-    pub(super) async fn of(planner: &'t Planner<'_>, names: &[ObjectName]) -> Self {
-        let mut known = Self { catalog: &planner.reads.catalog, relations: HashMap::new(), types: HashMap::new() };
-        for name in names {
+    /// The tables of these names that there are, and those that views among them read.
+    pub(super) async fn of(planner: &'t Planner<'_>, mut names: Vec<ObjectName>) -> Self {
+        let mut known = Self::none(planner);
+        let mut next = 0;
+        while let Some(name) = names.get(next) {
+            next += 1;
             let Ok((schema, table)) = schema_and_table(name) else { continue };
+            if known.relations.contains_key(&(schema.clone(), table.clone())) {
+                continue;
+            }
+            if let Some(view) = planner.view(schema.as_deref(), &table)
+                && let Ok(query) = query_of(view)
+            {
+                names.extend(Mentions::of(&query).tables);
+                known.views.insert(view.oid, Arc::new(query));
+            }
             if let Some(relation) = known.found(planner, schema.as_deref(), &table).await {
-                known.relations.insert((schema, table), Arc::new(relation));
+                known.add(schema, table, relation);
             }
         }
         known
+    }
+
+    /// The tables of these names, which were looked up before.
+    pub(in crate::plan) fn among(planner: &'t Planner<'_>, names: &[ObjectName], tables: &Tables) -> Self {
+        let mut known = Self::none(planner);
+        let mut names = names.to_vec();
+        let mut next = 0;
+        while let Some(name) = names.get(next) {
+            next += 1;
+            let Ok((schema, table)) = schema_and_table(name) else { continue };
+            let Some(entry) = tables.get(name) else { continue };
+            if known.relations.contains_key(&(schema.clone(), table.clone())) {
+                continue;
+            }
+            let relation = match (&entry.relation, &entry.view) {
+                (_, Some(of_view)) => {
+                    names.extend(Mentions::of(&of_view.query).tables);
+                    known.views.insert(of_view.view.oid, Arc::clone(&of_view.query));
+                    self::of_view(&of_view.view)
+                }
+                (Some(relation), None) => known.of_relation(relation),
+                (None, None) => known.of_rows(entry, &table),
+            };
+            let oid = entry.number;
+            known.add(schema, table, catalogue::Relation { oid, ..relation });
+        }
+        known
+    }
+
+    fn none(planner: &'t Planner<'_>) -> Self {
+        Self {
+            catalog: &planner.reads.catalog,
+            database: planner.system.database(),
+            relations: HashMap::new(),
+            types: HashMap::new(),
+            rows: HashMap::new(),
+            views: HashMap::new(),
+        }
+    }
+
+    fn add(&mut self, schema: Option<String>, table: String, relation: catalogue::Relation) {
+        let relation = Arc::new(relation);
+        if let Some(of_row) = self.types.get(&relation.row_type) {
+            self.rows.insert(of_row.relation, Arc::clone(&relation));
+        }
+        self.relations.insert((schema, table), relation);
+    }
+
+    fn of_relation(&mut self, table: &Relation) -> catalogue::Relation {
+        let row = table_row(table);
+        for of_row in types_of(&row, &table.name, table.oid) {
+            self.types.insert(of_row.oid, of_row);
+        }
+        of_table(table, row.oid)
+    }
+
+    /// Rows that are no relation's of the user's, or those of one in memory.
+    fn of_rows(&mut self, entry: &TableEntry, name: &str) -> catalogue::Relation {
+        let schema = entry.provider.schema();
+        let columns = schema.fields().iter().map(|field| catalogue::RelationColumn {
+            is_hidden: entry.hidden.contains(field.name()),
+            ..column(field.name(), &SqlType::declared_in(field))
+        });
+        let mut columns: Vec<_> = columns.collect();
+        if entry.oid.is_some() {
+            columns.push(table_oid());
+        }
+        if let Some(row) = &entry.row_type {
+            for of_row in types_of(row, &row.name, entry.number) {
+                self.types.insert(of_row.oid, of_row);
+            }
+        }
+        catalogue::Relation {
+            oid: entry.number,
+            name: name.to_owned(),
+            row_type: entry.row_type.as_ref().map_or(0, |row| row.oid),
+            columns,
+            ..Default::default()
+        }
+    }
+
+    /// The queries of the views among them.
+    pub(super) fn views(&self) -> &HashMap<Oid, Arc<Query>> {
+        &self.views
     }
 
     async fn found(&mut self, planner: &Planner<'_>, schema: Option<&str>, name: &str) -> Option<catalogue::Relation> {
@@ -56,11 +156,7 @@ impl<'t> KnownTables<'t> {
             return Some(catalogue::Relation { oid, name: name.to_owned(), schema, columns, ..Default::default() });
         }
         if let Ok(Some(table)) = planner.relation(schema, name).await {
-            let row = table_row(&table);
-            for of_row in types_of(&row, &table) {
-                self.types.insert(of_row.oid, of_row);
-            }
-            return Some(of_table(&table, row.oid));
+            return Some(self.of_relation(&table));
         }
         planner.sequence(schema, name).map(|sequence| of_sequence(&sequence))
     }
@@ -84,14 +180,17 @@ impl Catalogue for KnownTables<'_> {
         self.catalog.named(Some(name), "").is_some()
     }
 
+    fn is_database(&self, name: &str) -> bool {
+        name == self.database
+    }
+
     fn relation(&self, schema: Option<&Name>, name: &Name) -> Option<RelationRef> {
         let key = (schema.map(|schema| schema.text.clone()), name.text.clone());
         self.relations.get(&key).cloned()
     }
 
     fn columns_of(&self, relation: Oid) -> Vec<(String, Oid, i32)> {
-        let known = self.relations.values().find(|known| known.oid == relation);
-        let columns = known.into_iter().flat_map(|known| known.shown_columns());
+        let columns = self.rows.get(&relation).into_iter().flat_map(|known| known.shown_columns());
         columns.map(|(_, column)| (column.name.clone(), column.oid, column.typmod)).collect()
     }
 }
@@ -175,10 +274,10 @@ fn keys_of(table: &Relation) -> Vec<Key> {
 }
 
 /// The types of a table's rows, and of arrays of them.
-fn types_of(row: &TableRow, relation: &Relation) -> [Type; 2] {
+fn types_of(row: &TableRow, name: &str, relation: Oid) -> [Type; 2] {
     let composite = Type {
         oid: row.oid,
-        name: Cow::Owned(relation.name.clone()),
+        name: Cow::Owned(name.to_owned()),
         schema: PUBLIC,
         kind: TypeKind::Composite,
         category: b'C',
@@ -190,14 +289,14 @@ fn types_of(row: &TableRow, relation: &Relation) -> [Type; 2] {
         base: 0,
         base_typmod: -1,
         collation: 0,
-        relation: relation.oid,
+        relation,
         takes_modifiers: false,
         bounds: 0,
         range: 0,
     };
     let array = Type {
         oid: row.array_oid,
-        name: Cow::Owned(format!("_{}", relation.name)),
+        name: Cow::Owned(format!("_{name}")),
         kind: TypeKind::Base,
         category: b'A',
         element: row.oid,

@@ -3,4 +3,5 @@
 mod catalogue;
 mod statement;
 
-pub(crate) use self::statement::Meaning;
+pub(super) use self::catalogue::KnownTables;
+pub(crate) use self::statement::{Meaning, MeantQuery};

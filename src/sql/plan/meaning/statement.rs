@@ -3,12 +3,16 @@
 //! The binder goes through a statement in PostgreSQL's order; planning goes another way. What the binder refuses is refused,
 //! with its words and at its place.
 
-use sqlparser::ast::{CopySource, ObjectName, SetExpr};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sqlparser::ast::{CopySource, ObjectName, Query, SetExpr};
 use tablegate_bind::statement::{Overriding, Syntax};
-use tablegate_bind::{BoundQuery, BoundStatement, Parameters, Source, StatementBinder};
+use tablegate_bind::{BoundExpr, BoundQuery, BoundStatement, ExprKind, Oid, Parameters, Source, StatementBinder};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::oid::{of_oid, oid};
 use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Reading;
 
 use super::catalogue::KnownTables;
 use crate::aside::aside;
@@ -24,7 +28,7 @@ pub(crate) enum Meaning {
         /// The types of its parameters.
         parameters: Vec<SqlType>,
         /// The query, if it is one.
-        query: Option<Box<BoundQuery>>,
+        query: Option<Box<MeantQuery>>,
     },
     /// It is wrong.
     Refused(Box<SqlError>),
@@ -32,11 +36,65 @@ pub(crate) enum Meaning {
     Unknown,
 }
 
+/// What a query means.
+pub(crate) struct MeantQuery {
+    pub query: BoundQuery,
+    /// What the views mean that it reads from, and those that these do, by their numbers.
+    pub views: HashMap<Oid, BoundQuery>,
+    /// One of the views names `tableoid`.
+    pub views_name_tables: bool,
+}
+
+impl MeantQuery {
+    /// What a query means that reads these tables, and the types of its parameters.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(in crate::plan) fn of(
+        query: &Query,
+        known: &KnownTables<'_>,
+        reading: Reading,
+        declared: &[SqlType],
+    ) -> SqlResult<(Self, Vec<SqlType>)> {
+        let types = declared.iter().map(|given| if *given == SqlType::Unknown { 0 } else { oid(given) }).collect();
+        let mut parameters = Parameters::variable(types);
+        let bound = StatementBinder::new(known).with_reading(reading).bind(Syntax::Query(query), &mut parameters)?;
+        let types = types_of(&parameters, declared);
+        match bound {
+            BoundStatement::Query(query) => Ok((Self::with_views(*query, known), types)),
+            BoundStatement::Change(_) => Err(SqlError::new(ErrorKind::Internal, "a query that changes rows")),
+        }
+    }
+
+    fn with_views(query: BoundQuery, known: &KnownTables<'_>) -> Self {
+        let views_name_tables = known.views().values().any(|view| Mentions::of(view).table_oids);
+        Self { query, views: views_of(known), views_name_tables }
+    }
+
+    /// Whether it, or a view in it, asks the catalogue: by one of these functions, or for what a value names.
+    pub(crate) fn asks(&self, is_of_catalogue: &dyn Fn(&str) -> bool) -> bool {
+        let asks = |part: &BoundExpr| match &part.kind {
+            ExprKind::Call { function, .. } => is_of_catalogue(&function.name),
+            ExprKind::Constant(_) | ExprKind::Cast { .. } | ExprKind::Parameter(_) => names_objects(part.ty.oid),
+            _ => false,
+        };
+        std::iter::once(&self.query).chain(self.views.values()).any(|query| query.has_part(&asks))
+    }
+}
+
+fn names_objects(oid: Oid) -> bool {
+    match of_oid(oid) {
+        Some(SqlType::Array(item)) => item.names_objects(),
+        Some(known) => known.names_objects(),
+        None => false,
+    }
+}
+
 impl Meaning {
     /// What a statement means; `declared` are the parameter types that the client gave.
     pub(crate) async fn of(planner: &Planner<'_>, statement: &Statement, declared: &[SqlType]) -> Self {
         let Some((syntax, overriding)) = syntax_of(&statement.command) else { return Meaning::Unknown };
-        let known = KnownTables::of(planner, &tables_of(syntax)).await;
+        let known = KnownTables::of(planner, tables_of(syntax)).await;
         let source = Source::new(&statement.source);
         let types = declared.iter().map(|given| if *given == SqlType::Unknown { 0 } else { oid(given) }).collect();
         let mut parameters = Parameters::variable(types);
@@ -44,13 +102,18 @@ impl Meaning {
             .with_source(&source)
             .with_reading(planner.reading())
             .with_overriding(overriding);
-        match aside(|| binder.bind(syntax, &mut parameters)) {
+        let bound = aside(|| {
+            let bound = binder.bind(syntax, &mut parameters)?;
+            parameters.found()?;
+            SqlResult::Ok(bound)
+        });
+        match bound {
             Err(refused) if is_not_of_the_statement(refused.kind) => Meaning::Unknown,
             Err(refused) => Meaning::Refused(refused),
             Ok(bound) => Meaning::Found {
                 parameters: types_of(&parameters, declared),
                 query: match bound {
-                    BoundStatement::Query(query) => Some(query),
+                    BoundStatement::Query(query) => Some(Box::new(aside(|| MeantQuery::with_views(*query, &known)))),
                     BoundStatement::Change(_) => None,
                 },
             },
@@ -79,7 +142,7 @@ impl Meaning {
     }
 
     /// What a query means.
-    pub(crate) fn query(&self) -> Option<&BoundQuery> {
+    pub(crate) fn query(&self) -> Option<&MeantQuery> {
         match self {
             Meaning::Found { query, .. } => query.as_deref(),
             Meaning::Refused(_) | Meaning::Unknown => None,
@@ -111,10 +174,20 @@ impl Meaning {
     }
 }
 
+/// What the views mean. One that cannot be bound is left out.
+fn views_of(known: &KnownTables<'_>) -> HashMap<Oid, BoundQuery> {
+    let bound = |(oid, query): (&Oid, &Arc<Query>)| match StatementBinder::new(known)
+        .bind(Syntax::Query(query), &mut Parameters::variable(Vec::new()))
+    {
+        Ok(BoundStatement::Query(bound)) => Some((*oid, *bound)),
+        Ok(BoundStatement::Change(_)) | Err(_) => None,
+    };
+    known.views().iter().filter_map(bound).collect()
+}
+
 /// The types that were found, `Unknown` for those that have no form here.
 fn types_of(parameters: &Parameters, declared: &[SqlType]) -> Vec<SqlType> {
-    let found = parameters.found().unwrap_or_default();
-    let types = found.iter().enumerate().map(|(at, found)| match declared.get(at) {
+    let types = parameters.types().iter().enumerate().map(|(at, found)| match declared.get(at) {
         Some(given) if *given != SqlType::Unknown => given.clone(),
         _ => of_oid(*found).unwrap_or(SqlType::Unknown),
     });

@@ -113,7 +113,7 @@ impl Unnester {
             Some(_) => Some(first_column(&membership.subquery)?),
             None => None,
         };
-        let answers = Pusher { correlation: &correlation, names: &mut self.names }.push_rows(membership.subquery)?;
+        let answers = Pusher::new(&correlation, &mut self.names).push_rows(membership.subquery)?;
         let table = self.names.next("rows");
         let (answers, keys, member) = super::value::answers(answers, member, &table)?;
         let mut conditions = correlation.conditions(&keys);

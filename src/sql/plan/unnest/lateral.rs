@@ -25,7 +25,7 @@ impl Unnester {
         let left = plan.left.as_ref();
         let right = Arc::unwrap_or_clone(plan.right);
         let correlation = Correlation::of(&right, left)?;
-        let right = Pusher { correlation: &correlation, names: &mut self.names }.push_rows(right)?;
+        let right = Pusher::new(&correlation, &mut self.names).push_rows(right)?;
         let conditions = correlation.conditions(&right.keys).into_iter().chain(plan.filter);
         let joined = Join::try_new(
             Arc::clone(&plan.left),

@@ -16,6 +16,7 @@ mod one_row;
 mod per_key;
 pub(super) mod pieces;
 mod push;
+mod recursion;
 mod value;
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{Column, DFSchema, NullEquality, Result, ScalarValue};
+use datafusion::common::{Column, DFSchema, NullEquality, Result, ScalarValue, TableReference};
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{
     Aggregate, Distinct, EmptyRelation, Expr, Filter, Join, JoinConstraint, JoinType, Limit, LogicalPlan, Projection,
@@ -53,7 +53,7 @@ pub(in crate::plan) fn filter(input: LogicalPlan, conditions: Vec<Expr>) -> Resu
 }
 
 pub(super) fn alias(input: LogicalPlan, name: &str) -> Result<LogicalPlan> {
-    Ok(LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(Arc::new(input), name)?))
+    Ok(LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(Arc::new(input), TableReference::bare(name))?))
 }
 
 pub(super) fn aggregate(input: LogicalPlan, by: Vec<Expr>, aggregates: Vec<Expr>) -> Result<LogicalPlan> {
@@ -117,12 +117,12 @@ pub(super) fn unknown() -> Expr {
 }
 
 /// One row without columns.
-pub(super) fn one_row() -> Result<LogicalPlan> {
+pub(in crate::plan) fn one_row() -> Result<LogicalPlan> {
     Ok(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: true, schema: Arc::new(DFSchema::empty()) }))
 }
 
 /// The rows of a VALUES list as a union of projections over `input`, under the list's names.
-pub(super) fn values_as_union(values: &Values, input: &LogicalPlan) -> Result<LogicalPlan> {
+pub(in crate::plan) fn values_as_union(values: &Values, input: &LogicalPlan) -> Result<LogicalPlan> {
     let names: Vec<String> = values.schema.fields().iter().map(|f| f.name().clone()).collect();
     let row = |row: &Vec<Expr>| {
         let own = row.iter().zip(&names).map(|(expr, name)| expr.clone().alias(name.clone()));
@@ -133,7 +133,7 @@ pub(super) fn values_as_union(values: &Values, input: &LogicalPlan) -> Result<Lo
 }
 
 /// UNION ALL of plans with the same number of columns, under the names of the first.
-pub(super) fn union(mut plans: Vec<LogicalPlan>) -> Result<LogicalPlan> {
+pub(in crate::plan) fn union(mut plans: Vec<LogicalPlan>) -> Result<LogicalPlan> {
     if plans.len() == 1 {
         return Ok(plans.remove(0));
     }

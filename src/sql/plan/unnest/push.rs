@@ -18,6 +18,7 @@ use datafusion::logical_expr::{
 use super::correlation::{Correlation, Key};
 use super::not_supported;
 use super::pieces::{self, Names, case, column_exprs, columns_of, filter, join, project};
+use super::recursion::Carried;
 
 /// A plan that refers to nothing outside, or only to plans farther out.
 pub(super) struct Free {
@@ -34,6 +35,14 @@ pub(super) struct Free {
 pub(super) struct Pusher<'a> {
     pub correlation: &'a Correlation<'a>,
     pub names: &'a mut Names,
+    /// Recursions around what is being turned.
+    pub carried: Vec<Carried>,
+}
+
+impl<'a> Pusher<'a> {
+    pub(super) fn new(correlation: &'a Correlation<'a>, names: &'a mut Names) -> Self {
+        Self { correlation, names, carried: Vec::new() }
+    }
 }
 
 impl Pusher<'_> {
@@ -41,7 +50,7 @@ impl Pusher<'_> {
         if self.correlation.parameters.is_empty() {
             return Ok(Free { plan, keys: Vec::new(), on_empty: None });
         }
-        if !self.correlation.is_in_plan(&plan)? {
+        if !self.is_in_plan(&plan)? {
             return self.for_all_values(plan);
         }
         match plan {
@@ -66,6 +75,8 @@ impl Pusher<'_> {
             LogicalPlan::Union(union) => self.push_union(union),
             LogicalPlan::Join(join) => self.push_join(join),
             LogicalPlan::Unnest(unnest) => self.push_unnest(unnest),
+            LogicalPlan::RecursiveQuery(query) => self.push_recursion(query),
+            LogicalPlan::TableScan(scan) if let Some(rows) = self.rows_so_far(&scan)? => Ok(rows),
             LogicalPlan::Values(values) => {
                 let (domain, keys) = self.correlation.domain(self.names)?;
                 let mut rows = values.clone();
@@ -127,7 +138,7 @@ impl Pusher<'_> {
     fn push_filter(&mut self, plan: Filter) -> Result<Free> {
         let input = Arc::unwrap_or_clone(plan.input);
         let conditions = split_conjunction_owned(plan.predicate);
-        if self.correlation.is_in_plan(&input)? {
+        if self.is_in_plan(&input)? {
             let input = self.push_rows(input)?;
             let conditions = self.inward_all(conditions, &input.keys)?;
             return Ok(Free { plan: filter(input.plan, conditions)?, ..input });
@@ -283,7 +294,7 @@ impl Pusher<'_> {
     fn push_join(&mut self, plan: Join) -> Result<Free> {
         use JoinType::{Inner, Left, LeftAnti, LeftMark, LeftSemi, Right};
         let columns = plan.schema.columns();
-        let (in_left, in_right) = (self.correlation.is_in_plan(&plan.left)?, self.correlation.is_in_plan(&plan.right)?);
+        let (in_left, in_right) = (self.is_in_plan(&plan.left)?, self.is_in_plan(&plan.right)?);
         if plan.join_type == Inner && !in_left && !in_right {
             let condition = plan.filter.clone().unwrap_or_else(|| lit(true));
             let input = Arc::new(LogicalPlan::Join(Join { filter: None, ..plan }));

@@ -64,7 +64,7 @@ impl Unnester {
         if let Some(expr) = computed(&subquery, &correlation)? {
             return Ok(expr);
         }
-        let answers_of = Pusher { correlation: &correlation, names: &mut self.names }.push(subquery)?;
+        let answers_of = Pusher::new(&correlation, &mut self.names).push(subquery)?;
         let default = answers_of.on_empty.as_ref().and_then(|defaults| defaults.get(&value).cloned());
         let table = self.names.next("subquery");
         let marked = with_marker(answers_of)?;
@@ -98,7 +98,7 @@ impl Unnester {
             let any = Expr::Column(first_column(&counted)?).gt(lit(0_i64)).alias("exists");
             return self.scalar(project(counted, vec![any])?, rows);
         }
-        let free = Pusher { correlation: &correlation, names: &mut self.names }.push(subquery)?;
+        let free = Pusher::new(&correlation, &mut self.names).push(subquery)?;
         if free.on_empty.is_some() {
             return Ok(lit(true));
         }
@@ -119,7 +119,7 @@ impl Unnester {
         };
         let base = rows.base.clone();
         let correlation = Correlation::of(&subquery, &base)?;
-        let free = Pusher { correlation: &correlation, names: &mut self.names }.push_rows(subquery)?;
+        let free = Pusher::new(&correlation, &mut self.names).push_rows(subquery)?;
         let table = self.names.next("subquery");
         let (plan, keys) = marked_keys(free, Some(member), &table)?;
         let mut conditions = correlation.conditions(&keys);
@@ -160,7 +160,7 @@ impl Unnester {
         let value = first_column(&subquery)?;
         let base = rows.base.clone();
         let correlation = Correlation::of(&subquery, &base)?;
-        let free = Pusher { correlation: &correlation, names: &mut self.names }.push_rows(subquery)?;
+        let free = Pusher::new(&correlation, &mut self.names).push_rows(subquery)?;
         let table = self.names.next("subquery");
         let (plan, keys, value) = answers(free, Some(value), &table)?;
         let value = value.map_or_else(null, Expr::Column);

@@ -1,34 +1,51 @@
 //! What is bound becomes the engine's: each operator, function and cast by what stands for it here.
 //!
 //! What the binder found is not found again: a name is a column's number, a literal has its type. Casts that nobody asked for
-//! are left to the operation around them, which knows in which layout of a type it computes.
+//! are left to the operation around them, which knows in which layout of a type it computes. What has no form of the engine's
+//! is refused (0A000).
+//!
+//! ```text
+//!     mod        each kind of expression, and what is around one
+//!     constant   literals, and casts
+//!     call       functions
+//!     guards     sequences that count in branches
+//!     over_rows  aggregates and window functions
+//!     hypothetical  the place that a row would have among others
+//!     rows       rows as values
+//!     sub_query  queries inside of expressions
+//! ```
 
+mod call;
+mod constant;
+mod guards;
+mod hypothetical;
+mod over_rows;
 mod rows;
 mod sub_query;
 
 use std::cell::RefCell;
 
-use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{InList, Placeholder};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Case, Expr, LogicalPlan, Operator, Subquery};
+use datafusion::logical_expr::{Case, Expr, LogicalPlan, Operator, Subquery, when};
+use datafusion::prelude::lit;
 use tablegate_bind::BoundQuery;
 use tablegate_bind::catalogue::oids;
-use tablegate_bind::expr::{BoundExpr, CastMethod, ExprKind, Index, Literal, Test, ValueWord, Written};
-use tablegate_types::error::SqlResult;
-use tablegate_types::input::parse_text;
-use tablegate_types::oid::declared_of_oid;
-use tablegate_types::sql_type::SqlType;
+use tablegate_bind::expr::{BoundExpr, ExprKind, Index, Literal, Test};
+use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::sql_type::{SqlType, TableRow};
 use tablegate_types::stack::deeper;
-use tablegate_types::style::Reading;
 
-use super::{Pass, chains, costs, raised};
-use crate::expr::literal;
+use self::guards::counts;
+pub(crate) use self::sub_query::outward;
+use super::plans::rows_so_far;
+use super::{Pass, chains, costs};
+use crate::expr::catalog_functions::oids_of;
+use crate::expr::meaning::{IS_DISTINCT, Meaning};
 use crate::expr::operand::Operand;
 use crate::expr::operation::comparison_operator;
 use crate::expr::parameters::Parameters;
-use crate::expr::pending::{IS_DISTINCT, Meaning, find};
-use crate::expr::typed::ValueType;
 use crate::stoppable;
 
 /// What stands around an expression: what its columns are, and its sub-queries.
@@ -36,11 +53,19 @@ pub(crate) trait Surroundings {
     /// The columns that expressions are computed over.
     fn schema(&self) -> &DFSchema;
 
-    /// A column of a query so many outside of this one; `None` where it has no form of the engine's yet.
+    /// A column of a query so many outside of this one.
     ///
     /// # Errors
-    /// When there is no such column.
-    fn column(&self, level: usize, entry: usize, column: usize) -> SqlResult<Option<Expr>>;
+    /// When there is no such column, and for one that has no form of the engine's (0A000).
+    fn column(&self, level: usize, entry: usize, column: usize) -> SqlResult<Expr>;
+
+    /// The row of an entry of the range table.
+    ///
+    /// # Errors
+    /// As [`Surroundings::column`].
+    fn row(&self, _level: usize, _entry: usize) -> SqlResult<EntryRow> {
+        Err(SqlError::not_supported("a row of a table in this place"))
+    }
 
     /// The query that the expressions are of.
     fn query(&self) -> Option<&BoundQuery> {
@@ -51,9 +76,56 @@ pub(crate) trait Surroundings {
     ///
     /// # Errors
     /// What is wrong with it.
-    fn sub_query(&self, _number: usize) -> SqlResult<Option<Subquery>> {
-        Ok(None)
+    fn sub_query(&self, _number: usize) -> SqlResult<Subquery> {
+        Err(SqlError::not_supported("a sub-query in this place"))
     }
+
+    /// The stored type of a property in each row, of a column of a table.
+    ///
+    /// # Errors
+    /// 42883 for what is no such column.
+    fn stored_type(&self, _level: usize, _entry: usize, _column: usize) -> SqlResult<Expr> {
+        Err(SqlError::not_supported("edm_type in this place"))
+    }
+
+    /// Whether aggregates of this query are computed of its rows here, and not of the groups of a query beside these.
+    fn has_own_groups(&self) -> bool {
+        true
+    }
+
+    /// An aggregate of the query so many outside, which is computed there: as a column of its groups.
+    ///
+    /// # Errors
+    /// As [`Surroundings::column`], and what is wrong with the aggregate.
+    fn aggregate_outside(
+        &self,
+        _level: usize,
+        _make: &dyn Fn(&dyn Surroundings) -> SqlResult<Expr>,
+    ) -> SqlResult<Expr> {
+        Err(SqlError::not_supported("an aggregate of a query around in this place"))
+    }
+
+    /// A column of the sub-query inside of which the expression is computed.
+    ///
+    /// # Errors
+    /// When it is computed inside of none.
+    fn sub_query_column(&self, _number: usize) -> SqlResult<Expr> {
+        Err(SqlError::not_supported("a column of a sub-query in this place"))
+    }
+
+    /// Whether the statement changes settings: then they are asked for row by row.
+    fn changes_settings(&self) -> bool {
+        false
+    }
+}
+
+/// The columns of a row of the range table, by their names.
+pub(crate) struct EntryRow {
+    /// The table that it is of.
+    pub table: Option<TableRow>,
+    pub columns: Vec<(String, Expr)>,
+    /// Whether there is a row: an outer join may have none.
+    pub is_there: Option<Expr>,
 }
 
 /// The columns of one table.
@@ -64,8 +136,11 @@ impl Surroundings for OneTable<'_> {
         self.0
     }
 
-    fn column(&self, level: usize, _entry: usize, column: usize) -> SqlResult<Option<Expr>> {
-        Ok((level == 0).then(|| Expr::Column(Column::from(self.0.qualified_field(column)))))
+    fn column(&self, level: usize, _entry: usize, column: usize) -> SqlResult<Expr> {
+        match level {
+            0 => Ok(Expr::Column(Column::from(self.0.qualified_field(column)))),
+            _ => Err(SqlError::not_supported("a column of a query around this one")),
+        }
     }
 }
 
@@ -74,29 +149,95 @@ pub(crate) struct Forms<'p>(Pass<'p>);
 
 impl<'p> Forms<'p> {
     pub(crate) fn new(parameters: &'p Parameters<'p>) -> Self {
-        Self(Pass { parameters, outer: RefCell::default() })
+        Self(Pass { parameters, taken: RefCell::default() })
     }
 
-    /// The engine's form of an expression; `None` where something in it has none yet.
+    /// The engine's form of an expression.
     ///
     /// # Errors
-    /// What is wrong with the types of operands, and what the input function of a type says of a literal.
-    pub(crate) fn expr(&self, expr: &BoundExpr, around: &dyn Surroundings) -> SqlResult<Option<Expr>> {
-        Ok(match self.0.bound(expr, around)? {
-            Some(expr) => Some(chains::guarded(chains::texts_evenly(expr)?)?),
-            None => None,
-        })
+    /// 0A000 for what has none; what is wrong with the types of operands, and what the input function of a type says of a literal.
+    pub(crate) fn expr(&self, expr: &BoundExpr, around: &dyn Surroundings) -> SqlResult<Expr> {
+        Ok(chains::guarded(chains::texts_evenly(self.0.bound(expr, around)?)?)?)
     }
 
     /// The same of a condition: what costs little is asked first.
     ///
     /// # Errors
     /// As [`Forms::expr`].
-    pub(crate) fn condition(&self, expr: &BoundExpr, around: &dyn Surroundings) -> SqlResult<Option<Expr>> {
-        Ok(match self.0.bound(expr, around)? {
-            Some(expr) => Some(chains::guarded(costs::cheapest_first(chains::texts_evenly(expr)?)?)?),
-            None => None,
-        })
+    pub(crate) fn condition(&self, expr: &BoundExpr, around: &dyn Surroundings) -> SqlResult<Expr> {
+        let condition = chains::texts_evenly(self.0.bound(expr, around)?)?;
+        Ok(chains::guarded(costs::cheapest_first(condition)?)?)
+    }
+
+    /// A function of these arguments.
+    ///
+    /// # Errors
+    /// As [`Forms::expr`].
+    pub(crate) fn call(&self, name: &str, arguments: Vec<Expr>, around: &dyn Surroundings) -> SqlResult<Expr> {
+        let operand = |argument| Ok(self.0.operand(argument, around.schema())?);
+        self.0.bound_call(name, arguments.into_iter().map(operand).collect::<SqlResult<_>>()?, around)
+    }
+
+    /// A value as one of this type.
+    ///
+    /// # Errors
+    /// As [`Forms::expr`].
+    pub(crate) fn cast(&self, value: Expr, to: &SqlType, around: &dyn Surroundings) -> SqlResult<Expr> {
+        self.0.cast_to(self.0.operand(value, around.schema())?, to)
+    }
+
+    /// A window function whose arguments are as the engine takes them, with what it asks of its order.
+    ///
+    /// # Errors
+    /// 42883 for what cannot be sorted.
+    pub(crate) fn window(&self, call: Expr, around: &dyn Surroundings) -> SqlResult<Expr> {
+        match call {
+            Expr::WindowFunction(call) => Ok(self.0.window(*call, around.schema())?),
+            other => Ok(other),
+        }
+    }
+
+    /// A list of one value.
+    ///
+    /// # Errors
+    /// As [`Forms::expr`].
+    pub(crate) fn list_of(&self, value: Expr, around: &dyn Surroundings) -> SqlResult<Expr> {
+        let value = self.0.operand(value, around.schema())?;
+        Ok(self.0.call(Meaning::Array, vec![value], around.schema())?)
+    }
+
+    /// The member of a JSON object as a value of this type: what is a string by its text, null and what is missing as NULL.
+    ///
+    /// # Errors
+    /// As [`Forms::expr`].
+    pub(crate) fn member(&self, object: Expr, name: &str, to: &SqlType, around: &dyn Surroundings) -> SqlResult<Expr> {
+        let member = |operator: &str| {
+            let name = Expr::Literal(ScalarValue::from(name), None);
+            let operands = [object.clone(), name].map(|operand| self.0.operand(operand, around.schema()));
+            let operands = operands.into_iter().collect::<Result<_, _>>()?;
+            SqlResult::Ok(self.0.call(Meaning::Binary(operator.to_owned()), operands, around.schema())?)
+        };
+        let text = member("->>")?;
+        match to {
+            SqlType::Json | SqlType::Jsonb => Ok(when(text.is_not_null(), member("->")?).end()?),
+            _ => self.0.cast_to(self.0.operand(text, around.schema())?, to),
+        }
+    }
+
+    /// A query that reads its own rows, of its first term and of what makes the other one of a table with the rows so far.
+    ///
+    /// # Errors
+    /// 42804 for columns of other types than those of the first term; what is wrong with the other one.
+    pub(crate) fn recursive(
+        &self,
+        name: &str,
+        first: LogicalPlan,
+        make: impl FnOnce(LogicalPlan) -> SqlResult<LogicalPlan>,
+        is_distinct: bool,
+    ) -> SqlResult<LogicalPlan> {
+        let (first, targets) = self.0.first_term(first)?;
+        let recursive = make(rows_so_far(name, first.schema())?)?;
+        Ok(self.0.recursion(name, first, recursive, &targets, is_distinct)?)
     }
 
     /// A node of a plan over inputs that are right, whose own expressions have their types: with what it asks of them.
@@ -110,186 +251,130 @@ impl<'p> Forms<'p> {
     }
 }
 
-/// The engine's form of an expression over these columns; `None` where something in it has none yet.
+/// The engine's form of an expression over these columns.
 ///
 /// # Errors
 /// As [`Forms::expr`].
-pub(crate) fn bound(expr: &BoundExpr, schema: &DFSchema, parameters: &Parameters<'_>) -> SqlResult<Option<Expr>> {
+pub(crate) fn bound(expr: &BoundExpr, schema: &DFSchema, parameters: &Parameters<'_>) -> SqlResult<Expr> {
     Forms::new(parameters).expr(expr, &OneTable(schema))
 }
 
-/// Hands on that something has no form of the engine's yet.
-macro_rules! formed {
-    ($expr:expr) => {
-        match $expr? {
-            Some(formed) => formed,
-            None => return Ok(None),
-        }
-    };
-}
-use formed;
-
 impl Pass<'_> {
-    fn bound(&self, expr: &BoundExpr, around: &dyn Surroundings) -> Result<Option<Expr>> {
+    fn bound(&self, expr: &BoundExpr, around: &dyn Surroundings) -> SqlResult<Expr> {
         stoppable::check()?;
         deeper(|| self.bound_form(expr, around))
     }
 
-    fn bound_form(&self, expr: &BoundExpr, around: &dyn Surroundings) -> Result<Option<Expr>> {
-        Ok(Some(match &expr.kind {
-            ExprKind::Column { .. } | ExprKind::Parameter(_)
-                if declared_of_oid(expr.ty.oid, expr.ty.typmod).is_none_or(|declared| !is_plain(&declared)) =>
-            {
-                return Ok(None);
-            }
-            ExprKind::Column { level, entry, column } => {
-                formed!(around.column(*level, *entry, *column).map_err(raised))
-            }
+    fn bound_form(&self, expr: &BoundExpr, around: &dyn Surroundings) -> SqlResult<Expr> {
+        let schema = around.schema();
+        Ok(match &expr.kind {
+            ExprKind::Column { level, entry, column } => around.column(*level, *entry, *column)?,
+            ExprKind::WholeRow { level, entry } => self.entry_row(around.row(*level, *entry)?, around)?,
             ExprKind::Parameter(number) => {
                 let parameter = Placeholder { id: format!("${number}"), field: None };
                 self.parameters().see(&parameter.id);
                 match self.parameters().typed(parameter) {
-                    Expr::Placeholder(Placeholder { field: None, .. }) => return Ok(None),
-                    typed => typed,
+                    Expr::Placeholder(Placeholder { field: None, .. }) => {
+                        return Err(SqlError::not_supported("a parameter without a type"));
+                    }
+                    // It comes as a number, or as a name.
+                    typed => self.named_by_parameter(typed, around)?,
                 }
             }
-            ExprKind::Aggregate { level: 0, function, arguments, variadic: false, rows } if function.is_built_in() => {
-                formed!(self.bound_aggregate(&function.name, arguments, rows, around))
+            ExprKind::Aggregate { level: 0, function, arguments, variadic: false, rows }
+                if function.is_built_in() && around.has_own_groups() =>
+            {
+                self.bound_aggregate(&function.name, arguments, rows, around)?
+            }
+            ExprKind::Aggregate { level, function, arguments, variadic: false, rows } if function.is_built_in() => {
+                let make = |around: &dyn Surroundings| self.bound_aggregate(&function.name, arguments, rows, around);
+                around.aggregate_outside(*level, &make)?
             }
             ExprKind::WindowCall { function, arguments, rows } if function.is_built_in() => {
-                formed!(self.bound_window_call(&function.name, arguments, rows, around))
+                self.bound_window_call(&function.name, arguments, rows, around)?
             }
-            ExprKind::SubQuery { query, used } => formed!(self.bound_sub_query(*query, used, around)),
-            ExprKind::Constant(constant) => formed!(self.constant(constant, expr)),
+            ExprKind::Grouping { arguments, level: 0 } => self.grouping(arguments, around)?,
+            ExprKind::SubQueryColumn(number) => around.sub_query_column(*number)?,
+            ExprKind::SubQuery { query, used } => self.bound_sub_query(*query, used, around)?,
+            ExprKind::Constant(constant) => self.constant(constant, expr, around)?,
+            ExprKind::Cast { .. } => self.bound_cast(expr, around)?,
+            ExprKind::Call { .. } => self.bound_function(expr, around)?,
+            ExprKind::Word(word) => self.word(*word, expr, around)?,
             ExprKind::Operation { first, links } => {
-                let mut left = formed!(self.bound_operand(first, around));
+                let mut left = self.bound_operand(first, around)?;
                 for link in links {
-                    let right = formed!(self.bound_operand(&link.operand, around));
+                    let right = self.bound_operand(&link.operand, around)?;
                     let meaning = Meaning::Binary(link.operator.name.to_owned());
-                    left = self.operand(self.call(meaning, vec![left, right], around.schema())?, around.schema())?;
+                    left = self.operand(self.call(meaning, vec![left, right], schema)?, schema)?;
                 }
                 left.expr
             }
             ExprKind::Prefix { operator, operand } => {
-                let operand = formed!(self.bound_operand(operand, around));
-                self.call(Meaning::Prefix(operator.name.to_owned()), vec![operand], around.schema())?
+                let operand = self.bound_operand(operand, around)?;
+                self.call(Meaning::Prefix(operator.name.to_owned()), vec![operand], schema)?
             }
-            ExprKind::Call { function, arguments, names, variadic: false, .. }
-                if names.is_empty() && function.is_built_in() =>
-            {
-                let arguments = formed!(self.bound_operands(arguments, around));
-                formed!(self.bound_call(&function.name, arguments, around))
-            }
-            ExprKind::Cast { value, method, written, .. } => match (written, method) {
-                (Written::Implicitly, _) => formed!(self.bound(value, around)),
-                (Written::Explicitly, CastMethod::Row | CastMethod::Domain) => return Ok(None),
-                (Written::Explicitly, _) => {
-                    let Some(to) = declared_of_oid(expr.ty.oid, expr.ty.typmod).filter(is_plain) else {
-                        return Ok(None);
-                    };
-                    let operand = formed!(self.bound_operand(value, around));
-                    self.cast_to(operand, &to).map_err(raised)?
-                }
-            },
-            ExprKind::And(parts) => formed!(self.bound_conditions(parts, Operator::And, "AND", around)),
-            ExprKind::Or(parts) => formed!(self.bound_conditions(parts, Operator::Or, "OR", around)),
+            ExprKind::And(parts) => self.bound_conditions(parts, Operator::And, "AND", around)?,
+            ExprKind::Or(parts) => self.bound_conditions(parts, Operator::Or, "OR", around)?,
             ExprKind::InList { any, comparisons } => {
                 let operator = if *any { Operator::Or } else { Operator::And };
-                formed!(self.bound_conditions(comparisons, operator, "IN", around))
+                self.bound_conditions(comparisons, operator, "IN", around)?
             }
             ExprKind::Not(value) => {
-                let value = formed!(self.bound(value, around));
-                Expr::Not(Box::new(self.truth(value, "NOT", around.schema())?))
+                let value = self.bound(value, around)?;
+                Expr::Not(Box::new(self.truth(value, "NOT", schema)?))
             }
             ExprKind::Test { value, test, negated } => {
-                let value = formed!(self.bound(value, around));
+                let value = self.bound(value, around)?;
                 self.bound_test(value, *test, *negated, around)?
             }
             ExprKind::Distinct { left, right, .. } => {
-                let operands =
-                    vec![formed!(self.bound_operand(left, around)), formed!(self.bound_operand(right, around))];
-                self.call(Meaning::Binary(IS_DISTINCT.to_owned()), operands, around.schema())?
+                let operands = vec![self.bound_operand(left, around)?, self.bound_operand(right, around)?];
+                self.call(Meaning::Binary(IS_DISTINCT.to_owned()), operands, schema)?
             }
             ExprKind::NullIf { left, right, .. } => {
-                let operands =
-                    vec![formed!(self.bound_operand(left, around)), formed!(self.bound_operand(right, around))];
-                self.call(Meaning::NullIf, operands, around.schema())?
+                let operands = vec![self.bound_operand(left, around)?, self.bound_operand(right, around)?];
+                self.call(Meaning::NullIf, operands, schema)?
             }
             ExprKind::OfItems { operator, any, value, array } => {
-                formed!(self.bound_of_items(operator.name, *any, value, array, around))
+                self.bound_of_items(operator.name, *any, value, array, around)?
             }
-            ExprKind::Array { items, is_of_arrays: false } if !items.is_empty() => {
-                let items = formed!(self.bound_operands(items, around));
-                self.call(Meaning::Array, items, around.schema())?
+            ExprKind::RowComparison { operators, left, right } => {
+                let operators: Vec<&str> = operators.iter().map(|operator| operator.name).collect();
+                self.compared_rows(&operators, left, right, around)?
+            }
+            ExprKind::Row(values) => self.row_of_values(values, around)?,
+            ExprKind::Field { row, name, .. } => {
+                let row = self.bound_operand(row, around)?;
+                self.call(Meaning::Field(name.clone()), vec![row], schema)?
+            }
+            ExprKind::Array { items, .. } if items.is_empty() => self.empty_array(expr)?,
+            ExprKind::Array { items, .. } => {
+                let items = self.bound_operands(items, around)?;
+                self.call(Meaning::Array, items, schema)?
             }
             ExprKind::Case { operand, branches, otherwise } => {
-                formed!(self.bound_case(operand.as_deref(), branches, otherwise, around))
+                self.bound_case(operand.as_deref(), branches, otherwise, around)?
             }
             ExprKind::Coalesce(parts) => {
-                let operands = formed!(self.bound_operands(parts, around));
-                self.call(Meaning::Coalesce, operands, around.schema())?
+                let parts = self.one_by_one(parts, &|part| self.bound(part, around), &Expr::is_null)?;
+                let operands = parts.into_iter().map(|part| self.operand(part, schema)).collect::<Result<_, _>>()?;
+                self.call(Meaning::Coalesce, operands, schema)?
             }
-            ExprKind::Greatest(parts) => {
-                let operands = formed!(self.bound_operands(parts, around));
-                self.call(Meaning::Greatest, operands, around.schema())?
-            }
-            ExprKind::Least(parts) => {
-                let operands = formed!(self.bound_operands(parts, around));
-                self.call(Meaning::Least, operands, around.schema())?
-            }
-            ExprKind::Subscript { value, indexes } => match indexes.as_slice() {
-                [Index::One(index)] if value.ty.oid != oids::JSONB => {
-                    let operands =
-                        vec![formed!(self.bound_operand(value, around)), formed!(self.bound_operand(index, around))];
-                    formed!(self.bound_call("array_subscript", operands, around))
-                }
-                _ => return Ok(None),
-            },
+            ExprKind::Greatest(parts) => self.call(Meaning::Greatest, self.bound_operands(parts, around)?, schema)?,
+            ExprKind::Least(parts) => self.call(Meaning::Least, self.bound_operands(parts, around)?, schema)?,
+            ExprKind::Subscript { value, indexes } => self.subscript(value, indexes, around)?,
             // Texts have one order.
-            ExprKind::Collate { value, .. } => formed!(self.bound(value, around)),
-            ExprKind::Word(word) if expr.ty.typmod < 0 => {
-                let Some(name) = function_of(*word) else { return Ok(None) };
-                formed!(self.bound_call(name, Vec::new(), around))
-            }
-            _ => return Ok(None),
-        }))
+            ExprKind::Collate { value, .. } => self.bound(value, around)?,
+            other => return Err(SqlError::not_supported(format!("{} in this place", words_of(other)))),
+        })
     }
 
-    fn bound_operand(&self, expr: &BoundExpr, around: &dyn Surroundings) -> Result<Option<Operand>> {
-        let formed = formed!(self.bound(expr, around));
-        self.operand(formed, around.schema()).map(Some)
+    fn bound_operand(&self, expr: &BoundExpr, around: &dyn Surroundings) -> SqlResult<Operand> {
+        Ok(self.operand(self.bound(expr, around)?, around.schema())?)
     }
 
-    fn bound_operands(&self, exprs: &[BoundExpr], around: &dyn Surroundings) -> Result<Option<Vec<Operand>>> {
-        let mut operands = Vec::with_capacity(exprs.len());
-        for expr in exprs {
-            operands.push(formed!(self.bound_operand(expr, around)));
-        }
-        Ok(Some(operands))
-    }
-
-    fn constant(&self, constant: &Literal, expr: &BoundExpr) -> Result<Option<Expr>> {
-        let Some(sql_type) = declared_of_oid(expr.ty.oid, expr.ty.typmod).filter(is_plain) else { return Ok(None) };
-        if expr.ty.oid == oids::BPCHAR {
-            // It has the length of what it is beside.
-            let value = match constant {
-                Literal::Read { text, .. } | Literal::Text(text) => ScalarValue::from(&**text),
-                Literal::Null | Literal::Value(_) => ScalarValue::Null,
-            };
-            return Ok(Some(Expr::Literal(value, None)));
-        }
-        let formed = match constant {
-            Literal::Null => literal::null(&ValueType::of(sql_type)),
-            Literal::Value(ScalarValue::Boolean(truth)) => Ok(Expr::Literal(ScalarValue::Boolean(*truth), None)),
-            Literal::Value(value) => Ok(literal::literal(value.clone(), &sql_type)),
-            Literal::Read { text, .. } => literal::reading(text, &sql_type, self.parameters()),
-            Literal::Text(text) => match &sql_type {
-                SqlType::Numeric(_) => number(text),
-                SqlType::Text | SqlType::Varchar(_) => Ok(literal::literal(ScalarValue::from(&**text), &sql_type)),
-                other => literal::reading(text, other, self.parameters()),
-            },
-        };
-        formed.map(Some).map_err(raised)
+    fn bound_operands(&self, exprs: &[BoundExpr], around: &dyn Surroundings) -> SqlResult<Vec<Operand>> {
+        exprs.iter().map(|expr| self.bound_operand(expr, around)).collect()
     }
 
     fn bound_conditions(
@@ -298,16 +383,20 @@ impl Pass<'_> {
         operator: Operator,
         clause: &str,
         around: &dyn Surroundings,
-    ) -> Result<Option<Expr>> {
-        let mut conditions = Vec::with_capacity(parts.len());
-        for part in parts {
-            let part = formed!(self.bound(part, around));
-            conditions.push(self.truth(part, clause, around.schema())?);
-        }
-        Ok(chains::joined(conditions, operator))
+    ) -> SqlResult<Expr> {
+        let condition = |part: &BoundExpr| {
+            let part = self.bound(part, around)?;
+            SqlResult::Ok(self.truth(part, clause, around.schema())?)
+        };
+        let is_open = |condition: Expr| match operator {
+            Operator::And => condition.is_not_false(),
+            _ => condition.is_not_true(),
+        };
+        let conditions = self.one_by_one(parts, &condition, &is_open)?;
+        chains::joined(conditions, operator).ok_or_else(|| SqlError::not_supported("a list of no conditions"))
     }
 
-    fn bound_test(&self, value: Expr, test: Test, negated: bool, around: &dyn Surroundings) -> Result<Expr> {
+    fn bound_test(&self, value: Expr, test: Test, negated: bool, around: &dyn Surroundings) -> SqlResult<Expr> {
         let truth = |clause| self.truth(value.clone(), clause, around.schema()).map(Box::new);
         Ok(match (test, negated) {
             (Test::Null, negated) => self.is_null(value, negated, around.schema())?,
@@ -328,21 +417,29 @@ impl Pass<'_> {
         value: &BoundExpr,
         array: &BoundExpr,
         around: &dyn Surroundings,
-    ) -> Result<Option<Expr>> {
-        let subject = formed!(self.bound_operand(value, around));
+    ) -> SqlResult<Expr> {
+        let subject = self.bound_operand(value, around)?;
         if let (ExprKind::Array { items, is_of_arrays: false }, ("=", true) | ("<>", false)) =
             (&array.without_implicit_casts().kind, (name, any))
         {
-            let list = formed!(self.bound_operands(items, around)).into_iter().map(|item| item.expr).collect();
+            let list = self.bound_operands(items, around)?.into_iter().map(|item| item.expr).collect();
             let within = InList { expr: Box::new(subject.expr), list, negated: !any };
-            return self.in_list(within, around.schema()).map(Some);
+            return Ok(self.in_list(within, around.schema())?);
         }
-        let array = formed!(self.bound_operand(array, around));
-        if comparison_operator(name).is_some() {
-            let meaning = if any { Meaning::Any(name.to_owned()) } else { Meaning::All(name.to_owned()) };
-            return self.call(meaning, vec![subject, array], around.schema()).map(Some);
+        if comparison_operator(name).is_none() {
+            return self.with_each_item(name, any, subject, array, around);
         }
-        Ok(None)
+        let mut array = self.bound_operand(array, around)?;
+        // What names objects is compared by number.
+        if let SqlType::Array(item) = array.sql_type()
+            && item.names_objects()
+            && subject.sql_type() != &**item
+        {
+            let oids = self.bound_call(&oids_of(&item.to_string()), vec![array], around)?;
+            array = self.operand(oids, around.schema())?;
+        }
+        let meaning = if any { Meaning::Any(name.to_owned()) } else { Meaning::All(name.to_owned()) };
+        Ok(self.call(meaning, vec![subject, array], around.schema())?)
     }
 
     fn bound_case(
@@ -351,67 +448,103 @@ impl Pass<'_> {
         branches: &[(BoundExpr, BoundExpr)],
         otherwise: &BoundExpr,
         around: &dyn Surroundings,
-    ) -> Result<Option<Expr>> {
+    ) -> SqlResult<Expr> {
+        let parts = branches.iter().flat_map(|(when, then)| [when, then]).chain([otherwise]);
+        let is_guarded = { parts }.any(counts);
         let subject = match operand {
             None => None,
-            Some(operand) => Some(Box::new(formed!(self.bound(operand, around)))),
+            Some(operand) => Some(Box::new(self.bound(operand, around)?)),
         };
         let mut when_then = Vec::with_capacity(branches.len());
+        let mut not_before: Option<Expr> = None;
         for (when, then) in branches {
+            let (own, counts_on) = (when, counts(when));
             let when = match (&subject, &when.kind) {
                 (None, _) => when,
                 (Some(_), ExprKind::Operation { links, .. }) if links.len() == 1 => &links[0].operand,
-                (Some(_), _) => return Ok(None),
+                (Some(_), _) => return Err(SqlError::not_supported("a comparison of this kind in CASE")),
             };
-            let (when, then) = (formed!(self.bound(when, around)), formed!(self.bound(then, around)));
+            let when = self.where_taken(not_before.clone(), || self.bound(when, around))?;
+            let mut taken = None;
+            if is_guarded && !counts_on {
+                let condition = match &subject {
+                    None => when.clone(),
+                    Some(subject) => {
+                        let operands =
+                            [(**subject).clone(), when.clone()].map(|one| self.operand(one, around.schema()));
+                        let operands = operands.into_iter().collect::<Result<_, _>>()?;
+                        self.call(Meaning::Binary(operator_of(own).to_owned()), operands, around.schema())?
+                    }
+                };
+                taken = Some(condition.clone().is_true());
+                not_before = Some(match not_before.clone() {
+                    None => condition.is_not_true(),
+                    Some(before) => before.and(condition.is_not_true()),
+                });
+            }
+            let then = self.where_taken(taken, || self.bound(then, around))?;
             when_then.push((Box::new(when), Box::new(then)));
         }
         // NULL that nobody wrote has no type of its own.
         let otherwise = match otherwise.kind {
             ExprKind::Constant(Literal::Null) => None,
-            _ => Some(Box::new(formed!(self.bound(otherwise, around)))),
+            _ => Some(Box::new(self.where_taken(not_before, || self.bound(otherwise, around))?)),
         };
-        self.case(Case::new(subject, when_then, otherwise), around.schema()).map(Some)
+        Ok(self.case(Case::new(subject, when_then, otherwise), around.schema())?)
     }
 
-    /// A function whose values are computed here; those that ask the catalogue or the session are for the planner.
-    fn bound_call(&self, name: &str, arguments: Vec<Operand>, around: &dyn Surroundings) -> Result<Option<Expr>> {
-        let Some(function) = find(name) else { return Ok(None) };
-        let Expr::ScalarFunction(call) = function.call(arguments.into_iter().map(|argument| argument.expr).collect())
-        else {
-            return Ok(None);
-        };
-        self.function(call, around.schema()).map(Some)
+    fn subscript(&self, value: &BoundExpr, indexes: &[Index], around: &dyn Surroundings) -> SqlResult<Expr> {
+        let mut subject = self.bound_operand(value, around)?;
+        let is_json = value.ty.oid == oids::JSONB;
+        for index in indexes {
+            let (name, places) = match index {
+                Index::One(index) if is_json => {
+                    let step = self.bound_operand(index, around)?;
+                    let step = self.cast_to(step, &SqlType::Text)?;
+                    ("jsonb_extract_path", vec![self.operand(step, around.schema())?])
+                }
+                // A name is an array of characters.
+                Index::One(index) if value.ty.oid == oids::NAME => {
+                    ("character of name", vec![self.bound_operand(index, around)?])
+                }
+                Index::One(index) if indexes.len() == 1 => {
+                    ("array_subscript", vec![self.bound_operand(index, around)?])
+                }
+                Index::Slice(first, last) if indexes.len() == 1 && !is_json => {
+                    let end = |end: &Option<Box<BoundExpr>>, otherwise: i32| match end {
+                        Some(end) => self.bound_operand(end, around),
+                        None => Ok(self.operand(lit(otherwise), around.schema())?),
+                    };
+                    ("array_part", vec![end(first, 1)?, end(last, i32::MAX)?])
+                }
+                Index::One(_) | Index::Slice(..) => return Err(SqlError::not_supported("several subscripts")),
+            };
+            let arguments = std::iter::once(subject).chain(places).collect();
+            subject = self.operand(self.bound_call(name, arguments, around)?, around.schema())?;
+        }
+        Ok(subject.expr)
     }
 }
 
-/// A number with the digits that it is written with.
-fn number(text: &str) -> SqlResult<Expr> {
-    let value = literal::read(text, &SqlType::Numeric(None), Reading::default())
-        .or_else(|_| parse_text(&SqlType::Numeric(None), text))?;
-    let sql_type = SqlType::of_arrow(&value.data_type());
-    Ok(literal::literal(value, &sql_type))
-}
-
-/// Whether values of the type are what they say, rather than names of something.
-fn is_plain(sql_type: &SqlType) -> bool {
-    match sql_type {
-        SqlType::Array(item) => is_plain(item),
-        SqlType::Catalog(_) | SqlType::Record(_) | SqlType::Void | SqlType::Unknown | SqlType::InternalChar => false,
-        SqlType::Int2Vector | SqlType::OidVector => false,
-        other => !other.names_objects(),
+/// The operator by which CASE compares.
+fn operator_of(when: &BoundExpr) -> &'static str {
+    match &when.kind {
+        ExprKind::Operation { links, .. } => links.first().map_or("=", |link| link.operator.name),
+        _ => "=",
     }
 }
 
-/// Words whose values are those of functions.
-fn function_of(word: ValueWord) -> Option<&'static str> {
-    Some(match word {
-        ValueWord::CurrentDate => "current_date",
-        ValueWord::CurrentTimestamp => "current_timestamp",
-        ValueWord::LocalTime => "localtime",
-        ValueWord::LocalTimestamp => "localtimestamp",
-        _ => return None,
-    })
+/// What a kind of expression that has no form is called.
+fn words_of(kind: &ExprKind) -> &'static str {
+    match kind {
+        ExprKind::Aggregate { .. } => "an aggregate of this kind",
+        ExprKind::Grouping { .. } => "GROUPING of a query around",
+        ExprKind::WindowCall { .. } => "a window function of this kind",
+        ExprKind::CaseOperand => "the operand of CASE",
+        ExprKind::Item => "an item of an array",
+        ExprKind::Default => "DEFAULT",
+        _ => "an expression of this kind",
+    }
 }
 
 #[cfg(test)]
@@ -441,12 +574,13 @@ mod tests {
         let column = |(name, sql_type): &(&str, SqlType)| ScopeColumn {
             name: (*name).to_owned(),
             ty: lookup.of_type(oid(sql_type), modifier(sql_type)),
+            is_hidden: false,
         };
         let columns = columns.iter().map(column).collect();
         let entries = [Entry { name: "x".to_owned(), schema: None, columns, row_type: 0, table: None }];
         let scope = Scope { entries: &entries, outer: None, namespace: None };
         let bound = Binder::new(lookup, scope, Usage::Values).bind(&parse_expression(text).unwrap()).unwrap();
-        super::bound(&bound, &schema, &Parameters::new(&[])).unwrap().map(|expr| expr.to_string())
+        super::bound(&bound, &schema, &Parameters::new(&[])).ok().map(|expr| expr.to_string())
     }
 
     #[test]

@@ -1,179 +1,98 @@
-//! Aggregates and window functions: calls over several rows.
+//! Rows as values, their comparisons, and functions that give rows.
 
-use std::sync::Arc;
+use datafusion::logical_expr::expr::Unnest;
+use datafusion::logical_expr::{Expr, Operator};
+use datafusion::prelude::lit;
+use tablegate_bind::expr::BoundExpr;
+use tablegate_types::error::{SqlError, SqlResult};
 
-use datafusion::common::{Result, ScalarValue};
-use datafusion::functions_aggregate::count::count_udaf;
-use datafusion::functions_window::all_default_window_functions;
-use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionDefinition};
-use datafusion::logical_expr::utils::COUNT_STAR_EXPANSION;
-use datafusion::logical_expr::{AggregateUDF, Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits};
-use tablegate_bind::BoundQuery;
-use tablegate_bind::expr::{BoundExpr, ExprKind, Literal, OverRows, Window};
-use tablegate_bind::query::bound::{BoundWindow, Frame, FrameBound, FrameUnit};
-
-use super::{Surroundings, formed};
-use crate::expr::aggregates::{self, SUM_OF};
-use crate::expr::pass::Pass;
-use crate::expr::pass::outputs::window_value;
+use super::{EntryRow, Surroundings};
+use crate::expr::meaning::Meaning;
+use crate::expr::operand::Operand;
+use crate::expr::pass::{Pass, chains};
+use crate::expr::record::RowLayout;
+use crate::expr::set_functions::{SetColumn, columns_of};
 
 impl Pass<'_> {
-    /// An aggregate whose value hangs on each of its arguments alone; those of sorted rows and of lists have no form yet.
-    pub(super) fn bound_aggregate(
+    /// `ROW(a, b)`
+    pub(super) fn row_of_values(&self, values: &[BoundExpr], around: &dyn Surroundings) -> SqlResult<Expr> {
+        let layout = RowLayout::of_values(values.len());
+        self.row_with(layout, lit(true), self.bound_operands(values, around)?, around)
+    }
+
+    /// The row of a table.
+    pub(super) fn entry_row(&self, row: EntryRow, around: &dyn Surroundings) -> SqlResult<Expr> {
+        let (names, columns): (Vec<String>, Vec<Expr>) = row.columns.into_iter().unzip();
+        let columns = columns.into_iter().map(|column| Ok(self.operand(column, around.schema())?));
+        let columns = columns.collect::<SqlResult<_>>()?;
+        self.row_with(RowLayout { table: row.table, names }, row.is_there.unwrap_or_else(|| lit(true)), columns, around)
+    }
+
+    fn row_with(
         &self,
-        name: &str,
-        arguments: &[BoundExpr],
-        rows: &OverRows,
+        layout: RowLayout,
+        is_there: Expr,
+        values: Vec<Operand>,
         around: &dyn Surroundings,
-    ) -> Result<Option<Expr>> {
-        if rows.within_group || !has_one_delimiter(name, arguments) {
-            return Ok(None);
-        }
-        self.or_average(name, around, &|name| {
-            let Some(function) = aggregate_named(name) else { return Ok(None) };
-            let order = formed!(self.bound_order(rows, around));
-            let filter = formed!(self.bound_filter(rows, around));
-            let arguments = formed!(self.bound_arguments(arguments, rows, around));
-            let call = AggregateFunction::new_udf(function, arguments, rows.is_distinct, filter, order, None);
-            self.aggregate(call, around.schema()).map(Some)
-        })
+    ) -> SqlResult<Expr> {
+        let is_there = self.operand(is_there, around.schema())?;
+        let operands = std::iter::once(is_there).chain(values).collect();
+        Ok(self.call(Meaning::Row(layout), operands, around.schema())?)
     }
 
-    /// A function, or an aggregate, over a window of the query.
-    pub(super) fn bound_window_call(
+    /// Rows are compared from the left, up to the first parts that are not equal.
+    pub(super) fn compared_rows(
         &self,
-        name: &str,
-        arguments: &[BoundExpr],
-        rows: &OverRows,
+        operators: &[&str],
+        left: &[BoundExpr],
+        right: &[BoundExpr],
         around: &dyn Surroundings,
-    ) -> Result<Option<Expr>> {
-        let (Some(Window::Numbered(number)), Some(query)) = (&rows.window, around.query()) else { return Ok(None) };
-        let Some(window) = query.windows.get(*number) else { return Ok(None) };
-        if rows.within_group || rows.is_distinct || !rows.order.is_empty() || !has_one_delimiter(name, arguments) {
-            return Ok(None);
+    ) -> SqlResult<Expr> {
+        let schema = around.schema();
+        let mut comparison: Option<Expr> = None;
+        let pairs = operators.iter().zip(left).zip(right).rev();
+        for ((operator, left), right) in pairs {
+            let (left, right) = (self.bound_operand(left, around)?, self.bound_operand(right, around)?);
+            let compared = |operator: &str| {
+                self.call(Meaning::Binary(operator.to_owned()), vec![left.clone(), right.clone()], schema)
+            };
+            comparison = Some(match comparison {
+                None => compared(operator)?,
+                Some(rest) => {
+                    let same = chains::joined(vec![compared("=")?, rest], Operator::And);
+                    let parts = std::iter::once(compared(operator.trim_end_matches('='))?).chain(same).collect();
+                    chains::joined(parts, Operator::Or).ok_or_else(nothing_to_compare)?
+                }
+            });
         }
-        self.or_average(name, around, &|name| {
-            let Some(function) = over_windows(name) else { return Ok(None) };
-            let arguments = formed!(self.bound_arguments(arguments, rows, around));
-            let mut call = WindowFunction::new(function, arguments);
-            call.params.filter = formed!(self.bound_filter(rows, around));
-            formed!(self.bound_window(window, query, &mut call, around));
-            let call = self.window(call, around.schema())?;
-            window_value(call, around.schema()).map(Some)
-        })
+        comparison.ok_or_else(nothing_to_compare)
     }
 
-    /// The average is a sum and a count, which are computed together with those that are asked for.
-    fn or_average(
-        &self,
-        name: &str,
-        around: &dyn Surroundings,
-        call: &dyn Fn(&str) -> Result<Option<Expr>>,
-    ) -> Result<Option<Expr>> {
-        if name != "avg" {
-            return call(name);
+    /// The rows of a function in a list: the items of a list, or those of several as rows.
+    pub(super) fn items_of(&self, name: &str, arguments: Vec<Operand>, around: &dyn Surroundings) -> SqlResult<Expr> {
+        let columns = columns_of(name).ok_or_else(|| no_rows(name))?;
+        let mut items = Vec::with_capacity(columns.len());
+        for column in columns {
+            let list = self.bound_call(column.list, arguments.clone(), around)?;
+            let item = self.operand(Expr::Unnest(Unnest::new(list)), around.schema())?;
+            items.push(match column.typed {
+                Some(typed) => self.operand(self.bound_call(typed, vec![item], around)?, around.schema())?,
+                None => item,
+            });
         }
-        let (sum, count) = (formed!(call(SUM_OF)), formed!(call("count")));
-        let (sum, count) = (self.operand(sum, around.schema())?, self.operand(count, around.schema())?);
-        self.average(sum, count).map(Some)
-    }
-
-    fn bound_arguments(
-        &self,
-        arguments: &[BoundExpr],
-        rows: &OverRows,
-        around: &dyn Surroundings,
-    ) -> Result<Option<Vec<Expr>>> {
-        if rows.is_star {
-            return Ok(Some(vec![Expr::Literal(COUNT_STAR_EXPANSION, None)]));
+        if items.len() == 1 {
+            return items.pop().map(|item| item.expr).ok_or_else(|| no_rows(name));
         }
-        let operands = formed!(self.bound_operands(arguments, around));
-        Ok(Some(operands.into_iter().map(|operand| operand.expr).collect()))
-    }
-
-    #[expect(clippy::option_option, reason = "no filter is another absence than one that has no form")]
-    fn bound_filter(&self, rows: &OverRows, around: &dyn Surroundings) -> Result<Option<Option<Box<Expr>>>> {
-        let Some(filter) = &rows.filter else { return Ok(Some(None)) };
-        Ok(self.bound(filter, around)?.map(|filter| Some(Box::new(filter))))
-    }
-
-    fn bound_order(&self, rows: &OverRows, around: &dyn Surroundings) -> Result<Option<Vec<SortExpr>>> {
-        let mut order = Vec::with_capacity(rows.order.len());
-        for key in &rows.order {
-            let expr = formed!(self.bound(&key.expr, around));
-            order.push(SortExpr { expr, asc: !key.descending, nulls_first: key.nulls_first });
-        }
-        Ok(Some(order))
-    }
-
-    /// The rows that a call looks at.
-    fn bound_window(
-        &self,
-        window: &BoundWindow,
-        query: &BoundQuery,
-        call: &mut WindowFunction,
-        around: &dyn Surroundings,
-    ) -> Result<Option<()>> {
-        let target = |number: usize| query.targets.get(number).map(|target| &target.expr);
-        for by in &window.partition {
-            let Some(by) = target(*by) else { return Ok(None) };
-            call.params.partition_by.push(formed!(self.bound(by, around)));
-        }
-        for item in &window.order {
-            let Some(by) = target(item.target) else { return Ok(None) };
-            let expr = formed!(self.bound(by, around));
-            call.params.order_by.push(SortExpr { expr, asc: !item.descending, nulls_first: item.nulls_first });
-        }
-        call.params.window_frame = match &window.frame {
-            None => WindowFrame::new((!window.order.is_empty()).then_some(false)),
-            Some(frame) => match frame_of(frame) {
-                Some(frame) => frame,
-                None => return Ok(None),
-            },
-        };
-        Ok(Some(()))
+        let named = |column: &SetColumn| column.name.unwrap_or(column.list).to_owned();
+        let layout = RowLayout { table: None, names: columns.iter().map(named).collect() };
+        self.row_with(layout, lit(true), items, around)
     }
 }
 
-fn aggregate_named(name: &str) -> Option<Arc<AggregateUDF>> {
-    aggregates::find(name, (name == "count").then(count_udaf))
+fn nothing_to_compare() -> Box<SqlError> {
+    SqlError::not_supported("a comparison of rows of zero length")
 }
 
-fn over_windows(name: &str) -> Option<WindowFunctionDefinition> {
-    let of_window = all_default_window_functions().into_iter().find(|function| function.name() == name);
-    let of_window = of_window.map(WindowFunctionDefinition::WindowUDF);
-    of_window.or_else(|| aggregate_named(name).map(WindowFunctionDefinition::AggregateUDF))
-}
-
-/// A frame without bounds, or one that counts rows; `None` for one that counts groups or is computed of the values.
-fn frame_of(frame: &Frame) -> Option<WindowFrame> {
-    let units = match frame.unit {
-        FrameUnit::Rows => WindowFrameUnits::Rows,
-        FrameUnit::Groups => WindowFrameUnits::Groups,
-        FrameUnit::Range => WindowFrameUnits::Range,
-    };
-    let bound = |bound: &FrameBound| match bound {
-        FrameBound::UnboundedPreceding => Some(WindowFrameBound::Preceding(ScalarValue::UInt64(None))),
-        FrameBound::UnboundedFollowing => Some(WindowFrameBound::Following(ScalarValue::UInt64(None))),
-        FrameBound::CurrentRow => Some(WindowFrameBound::CurrentRow),
-        FrameBound::Preceding(offset) => counted(offset, frame.unit).map(WindowFrameBound::Preceding),
-        FrameBound::Following(offset) => counted(offset, frame.unit).map(WindowFrameBound::Following),
-    };
-    Some(WindowFrame::new_bounds(units, bound(&frame.start)?, bound(&frame.end)?))
-}
-
-/// A number of rows that is written out.
-fn counted(offset: &BoundExpr, unit: FrameUnit) -> Option<ScalarValue> {
-    let ExprKind::Constant(Literal::Value(value)) = &offset.without_implicit_casts().kind else { return None };
-    let count = match value {
-        ScalarValue::Int32(Some(count)) => u64::try_from(*count).ok()?,
-        ScalarValue::Int64(Some(count)) => u64::try_from(*count).ok()?,
-        _ => return None,
-    };
-    (unit == FrameUnit::Rows).then_some(ScalarValue::UInt64(Some(count)))
-}
-
-/// Whether what stands between texts is the same for all rows.
-fn has_one_delimiter(name: &str, arguments: &[BoundExpr]) -> bool {
-    name != "string_agg" || arguments.get(1).is_some_and(|delimiter| matches!(delimiter.kind, ExprKind::Constant(_)))
+fn no_rows(name: &str) -> Box<SqlError> {
+    SqlError::not_supported(format!("the rows of {name} in this place"))
 }

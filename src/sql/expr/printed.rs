@@ -1,0 +1,207 @@
+//! Expressions of the engine as PostgreSQL's EXPLAIN writes them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow::datatypes::Field;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::{InList, Like};
+use datafusion::logical_expr::{Between, BinaryExpr, Case, Expr, Operator, ScalarUDF};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, expressions as physical};
+use datafusion::physical_expr_common::physical_expr::fmt_sql;
+use tablegate_types::conversion::{is_text, name};
+use tablegate_types::output::TextColumn;
+use tablegate_types::quoting::quote_ident;
+use tablegate_types::sql_type::SqlType;
+
+use super::comparison;
+use super::kernels::Computation;
+use super::typed::ValueType;
+use crate::syntax::shown_labels;
+
+/// The expression, in parentheses where it is none of one word.
+pub(crate) fn printed(expr: &Expr) -> String {
+    match expr {
+        Expr::Alias(alias) => printed(&alias.expr),
+        Expr::Column(column) => quote_ident(&column.name),
+        Expr::OuterReferenceColumn(_, column) => quote_ident(&column.name),
+        Expr::Literal(value, metadata) => {
+            let sql_type = metadata.as_ref().and_then(|metadata| {
+                let field = metadata.add_to_field(Field::new("", value.data_type(), true));
+                (!metadata.inner().is_empty()).then(|| SqlType::declared_in(&field))
+            });
+            literal(value, sql_type.as_ref())
+        }
+        Expr::BinaryExpr(binary) => of_two(binary),
+        Expr::Not(operand) => format!("(NOT {})", printed(operand)),
+        Expr::Negative(operand) => format!("(- {})", printed(operand)),
+        Expr::IsNull(operand) => behind(operand, "IS NULL"),
+        Expr::IsNotNull(operand) => behind(operand, "IS NOT NULL"),
+        Expr::IsTrue(operand) => behind(operand, "IS TRUE"),
+        Expr::IsFalse(operand) => behind(operand, "IS FALSE"),
+        Expr::IsUnknown(operand) => behind(operand, "IS UNKNOWN"),
+        Expr::IsNotTrue(operand) => behind(operand, "IS NOT TRUE"),
+        Expr::IsNotFalse(operand) => behind(operand, "IS NOT FALSE"),
+        Expr::IsNotUnknown(operand) => behind(operand, "IS NOT UNKNOWN"),
+        Expr::Like(Like { negated, expr, pattern, case_insensitive, .. }) => {
+            let operator = match (negated, case_insensitive) {
+                (false, false) => "~~",
+                (true, false) => "!~~",
+                (false, true) => "~~*",
+                (true, true) => "!~~*",
+            };
+            format!("({} {operator} {})", printed(expr), printed(pattern))
+        }
+        Expr::InList(InList { expr, list, negated }) => {
+            let (operator, which) = if *negated { ("<>", "ALL") } else { ("=", "ANY") };
+            let items: Vec<String> = list.iter().map(printed).collect();
+            format!("({} {operator} {which} (ARRAY[{}]))", printed(expr), items.join(", "))
+        }
+        Expr::Between(Between { expr, negated, low, high }) => {
+            let (value, low, high) = (printed(expr), printed(low), printed(high));
+            match negated {
+                false => format!("(({value} >= {low}) AND ({value} <= {high}))"),
+                true => format!("(({value} < {low}) OR ({value} > {high}))"),
+            }
+        }
+        Expr::Case(case) => of_case(case),
+        Expr::Cast(cast) => cast_to(&printed(&cast.expr), &ValueType::of_field(&cast.field)),
+        Expr::ScalarFunction(call) => of_call(&call.func, call.args.iter().map(printed).collect()),
+        Expr::Placeholder(parameter) => parameter.id.clone(),
+        Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) => {
+            "(SubPlan)".to_owned()
+        }
+        other => other.schema_name().to_string(),
+    }
+}
+
+/// The same of an expression that runs.
+pub(crate) fn printed_physical(expr: &Arc<dyn PhysicalExpr>) -> String {
+    if let Some(column) = expr.downcast_ref::<physical::Column>() {
+        quote_ident(&shown_labels(column.name()))
+    } else if let Some(value) = expr.downcast_ref::<physical::Literal>() {
+        literal(value.value(), None)
+    } else if let Some(binary) = expr.downcast_ref::<physical::BinaryExpr>() {
+        let (left, right) = (printed_physical(binary.left()), printed_physical(binary.right()));
+        format!("({left} {} {right})", symbol_of(*binary.op()))
+    } else if let Some(not) = expr.downcast_ref::<physical::NotExpr>() {
+        format!("(NOT {})", printed_physical(not.arg()))
+    } else if let Some(test) = expr.downcast_ref::<physical::IsNullExpr>() {
+        format!("({} IS NULL)", printed_physical(test.arg()))
+    } else if let Some(test) = expr.downcast_ref::<physical::IsNotNullExpr>() {
+        format!("({} IS NOT NULL)", printed_physical(test.arg()))
+    } else if let Some(cast) = expr.downcast_ref::<physical::CastExpr>() {
+        let to = Field::new("", cast.cast_type().clone(), true);
+        cast_to(&printed_physical(cast.expr()), &ValueType::of_field(&to))
+    } else if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
+        let function = Arc::new(call.fun().clone());
+        of_call(&function, call.args().iter().map(printed_physical).collect())
+    } else {
+        fmt_sql(expr.as_ref()).to_string()
+    }
+}
+
+/// An expression without the parentheses around it.
+pub(super) fn bare(text: &str) -> &str {
+    let mut depth = 0_usize;
+    let closes_at_end = text.starts_with('(')
+        && text.char_indices().all(|(at, c)| {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth > 0 || at + 1 == text.len()
+        });
+    if closes_at_end { &text[1..text.len() - 1] } else { text }
+}
+
+pub(super) fn called(function: &str, arguments: &[String]) -> String {
+    let arguments: Vec<&str> = arguments.iter().map(|argument| bare(argument)).collect();
+    format!("{function}({})", arguments.join(", "))
+}
+
+fn of_call(function: &ScalarUDF, arguments: Vec<String>) -> String {
+    match function.inner().downcast_ref::<Computation>() {
+        Some(computation) => computation.printed(arguments),
+        None => called(function.name(), &arguments),
+    }
+}
+
+fn cast_to(value: &str, to: &ValueType) -> String {
+    format!("({})::{}", bare(value), name(&to.sql_type))
+}
+
+fn symbol_of(op: Operator) -> String {
+    match op {
+        Operator::IsDistinctFrom => "IS DISTINCT FROM".to_owned(),
+        Operator::IsNotDistinctFrom => "IS NOT DISTINCT FROM".to_owned(),
+        op => comparison::symbol(op).map_or_else(|| op.to_string(), str::to_owned),
+    }
+}
+
+fn behind(operand: &Expr, words: &str) -> String {
+    format!("({} {words})", printed(operand))
+}
+
+/// AND and OR are lists.
+fn of_two(binary: &BinaryExpr) -> String {
+    let word = match binary.op {
+        Operator::And => " AND ",
+        Operator::Or => " OR ",
+        op => return format!("({} {} {})", printed(&binary.left), symbol_of(op), printed(&binary.right)),
+    };
+    let mut parts = Vec::new();
+    let mut waiting = VecDeque::from([&*binary.left, &*binary.right]);
+    while let Some(next) = waiting.pop_front() {
+        match next {
+            Expr::BinaryExpr(inner) if inner.op == binary.op => {
+                waiting.push_front(&inner.right);
+                waiting.push_front(&inner.left);
+            }
+            part => parts.push(printed(part)),
+        }
+    }
+    format!("({})", parts.join(word))
+}
+
+fn of_case(case: &Case) -> String {
+    let mut text = "CASE".to_owned();
+    if let Some(operand) = &case.expr {
+        text.push(' ');
+        text.push_str(&printed(operand));
+    }
+    for (when, then) in &case.when_then_expr {
+        text.push_str(&format!(" WHEN {} THEN {}", printed(when), printed(then)));
+    }
+    if let Some(otherwise) = &case.else_expr {
+        text.push_str(&format!(" ELSE {}", printed(otherwise)));
+    }
+    text + " END"
+}
+
+/// Numbers and truth values as they are written, all else in quotes and with its type.
+fn literal(value: &ScalarValue, sql_type: Option<&SqlType>) -> String {
+    if value.is_null() {
+        return "NULL".to_owned();
+    }
+    let own = ValueType::of_field(&Field::new("", value.data_type(), true)).sql_type;
+    let sql_type = sql_type.unwrap_or(&own);
+    let mut text = String::new();
+    match value.to_array() {
+        Ok(array) => {
+            let _ = TextColumn::plain(&array, sql_type).write_to(0, &mut text);
+        }
+        Err(_) => text = value.to_string(),
+    }
+    let is_bare = matches!(
+        sql_type,
+        SqlType::Bool | SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Numeric(_) | SqlType::Float8
+    );
+    match sql_type {
+        SqlType::Bool => if text == "t" { "true" } else { "false" }.to_owned(),
+        _ if is_bare && !text.starts_with(['-', 'N', 'I']) => text,
+        _ if is_text(sql_type) => format!("'{}'::text", text.replace('\'', "''")),
+        other => format!("'{}'::{}", text.replace('\'', "''"), name(other)),
+    }
+}

@@ -1,0 +1,51 @@
+//! What a FROM clause brings into sight: for those who build queries out of others.
+
+use sqlparser::ast::Query;
+use tablegate_bind::BoundQuery;
+use tablegate_bind::query::bound::{JoinTree, RangeSource};
+use tablegate_types::error::SqlResult;
+
+use super::planner::Planner;
+
+/// A table of a FROM clause.
+pub(crate) struct Source {
+    pub alias: String,
+    /// What `*` shows.
+    pub visible: Vec<String>,
+    pub hidden: Vec<String>,
+}
+
+impl Planner<'_> {
+    /// The tables of a query's FROM clause.
+    ///
+    /// # Errors
+    /// 42P01 for a table that does not exist; what else is wrong with the query.
+    pub(crate) async fn sources(&self, query: &Query) -> SqlResult<Vec<Source>> {
+        let meaning = self.meaning_of(query).await?;
+        let mut sources = Vec::new();
+        meaning.query.from.iter().for_each(|tree| add_sources(&meaning.query, tree, &mut sources));
+        Ok(sources)
+    }
+}
+
+fn add_sources(query: &BoundQuery, tree: &JoinTree, sources: &mut Vec<Source>) {
+    let entry = match tree {
+        JoinTree::Entry(entry) => *entry,
+        JoinTree::Join { entry, .. } if query.range[*entry].has_alias => *entry,
+        JoinTree::Join { left, right, .. } => {
+            add_sources(query, left, sources);
+            add_sources(query, right, sources);
+            return;
+        }
+    };
+    let entry = &query.range[entry];
+    let is_hidden = |number: usize| match &entry.source {
+        RangeSource::Table { relation, .. } => relation.columns.get(number).is_some_and(|column| column.is_hidden),
+        _ => false,
+    };
+    let names = |hidden: bool| {
+        let columns = entry.columns.iter().enumerate().filter(|(number, _)| is_hidden(*number) == hidden);
+        columns.map(|(_, column)| column.name.clone()).filter(|name| name != "tableoid").collect()
+    };
+    sources.push(Source { alias: entry.name.clone(), visible: names(false), hidden: names(true) });
+}

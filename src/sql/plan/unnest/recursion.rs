@@ -1,0 +1,94 @@
+//! A recursion that takes values from outside: it runs for all of them at once, and each row carries along those it is for.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Column, DFSchemaRef, JoinType, Result};
+use datafusion::datasource::cte_worktable::CteWorkTable;
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, RecursiveQuery, TableScan};
+
+use super::correlation::Key;
+use super::pieces::{columns_of, join, project};
+use super::push::{Free, Pusher};
+
+/// A recursion whose other term is being turned.
+pub(super) struct Carried {
+    /// Of the table with the rows so far.
+    name: String,
+    /// The columns of these rows, with what they carry along.
+    schema: DFSchemaRef,
+    keys: Vec<Key>,
+}
+
+impl Pusher<'_> {
+    pub(super) fn push_recursion(&mut self, query: RecursiveQuery) -> Result<Free> {
+        let own = query.static_term.schema().columns();
+        let first = self.push_rows(Arc::unwrap_or_clone(query.static_term))?;
+        // For other values than those that are asked for it might not end.
+        let (domain, asked) = self.correlation.domain(self.names)?;
+        let conditions = first.keys.iter().zip(&asked).map(|(key, asked)| key.is(Expr::Column(asked.column.clone())));
+        let first_rows = join(first.plan, domain, JoinType::Inner, conditions.collect())?;
+        let names: Vec<String> = asked.iter().map(|_| self.names.next("carried")).collect();
+        let with_keys = |plan: LogicalPlan, own: Vec<Column>, keys: &[Key]| {
+            let keys = keys.iter().zip(&names).map(|(key, name)| Expr::Column(key.column.clone()).alias(name.clone()));
+            project(plan, own.into_iter().map(Expr::Column).chain(keys).collect())
+        };
+        let first = with_keys(first_rows, own, &asked)?;
+        let keys: Vec<Key> = names
+            .iter()
+            .zip(&asked)
+            .map(|(name, asked)| Key { column: Column::from_name(name), null_is_value: asked.null_is_value })
+            .collect();
+        let carried = Carried { name: query.name.clone(), schema: first.schema().clone(), keys: keys.clone() };
+        self.carried.push(carried);
+        let own = query.recursive_term.schema().columns();
+        let other = self.push_rows(Arc::unwrap_or_clone(query.recursive_term));
+        self.carried.pop();
+        let other = other?;
+        let other = with_keys(other.plan, own, &other.keys)?;
+        let plan = RecursiveQuery::try_new(query.name, Arc::new(first), Arc::new(other), query.is_distinct)?;
+        Ok(Free { plan: LogicalPlan::RecursiveQuery(plan), keys, on_empty: None })
+    }
+
+    /// The rows so far of a recursion, with what they carry along; `None` for another scan.
+    pub(super) fn rows_so_far(&self, scan: &TableScan) -> Result<Option<Free>> {
+        let Some(carried) = self.carried.iter().rev().find(|carried| is_work_table(scan, &carried.name)) else {
+            return Ok(None);
+        };
+        let fields: Vec<_> =
+            carried.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+        let schema = Arc::new(arrow::datatypes::Schema::new(fields));
+        let source = provider_as_source(Arc::new(CteWorkTable::new(&carried.name, schema)));
+        let plan = LogicalPlanBuilder::scan(scan.table_name.clone(), source, None)?.build()?;
+        let qualified = |key: &Key| Key {
+            column: Column::new(Some(scan.table_name.clone()), key.column.name.as_str()),
+            ..key.clone()
+        };
+        let keys = carried.keys.iter().map(qualified).collect();
+        let columns = columns_of(&plan);
+        Ok(Some(Free { plan: project(plan, columns)?, keys, on_empty: None }))
+    }
+
+    /// Whether a plan takes a value from outside, or reads rows that carry one along.
+    pub(super) fn is_in_plan(&self, plan: &LogicalPlan) -> Result<bool> {
+        if self.correlation.is_in_plan(plan)? {
+            return Ok(true);
+        }
+        let mut found = false;
+        if !self.carried.is_empty() {
+            plan.apply_with_subqueries(|node| {
+                if let LogicalPlan::TableScan(scan) = node {
+                    found |= self.carried.iter().any(|carried| is_work_table(scan, &carried.name));
+                }
+                Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            })?;
+        }
+        Ok(found)
+    }
+}
+
+fn is_work_table(scan: &TableScan, name: &str) -> bool {
+    source_as_provider(&scan.source)
+        .is_ok_and(|provider| provider.downcast_ref::<CteWorkTable>().is_some_and(|table| table.name() == name))
+}
