@@ -82,7 +82,7 @@ impl Lowering<'_> {
         let having = having.map(|having| with_parts(having, &column)).transpose()?;
         let exprs = exprs.into_iter().map(|expr| with_parts(expr, &column)).collect::<Result<Vec<_>>>()?;
         if !asked.is_empty() {
-            let mut columns: Vec<Expr> = columns_of(&plan).collect();
+            let mut columns: Vec<Expr> = shown_columns(&plan).collect();
             for (expr, name) in asked.into_iter().zip(asked_names) {
                 columns.push(with_parts(expr, &column)?.alias(name));
             }
@@ -150,12 +150,19 @@ impl Lowering<'_> {
     fn repeated(&self, plan: LogicalPlan, count: Expr, level: &Level<'_>) -> SqlResult<LogicalPlan> {
         let around = Around::new(self, level, plan.schema().clone());
         let copies = self.forms.call("generate_series", vec![lit(1), count], &around)?.alias(COPY);
-        let columns = columns_of(&plan).chain([copies]).collect();
+        let columns = shown_columns(&plan).chain([copies]).collect();
         let plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?);
         let copies = vec![Column::from_name(COPY)];
         let options = UnnestOptions::new().with_null_handling(NullHandling::Drop);
         self.forms.node(LogicalPlanBuilder::from(plan).unnest_columns_with_options(copies, options)?.build()?)
     }
+}
+
+/// The columns of groups and aggregates, without the one by which the engine tells grouping sets apart.
+fn shown_columns(plan: &LogicalPlan) -> impl Iterator<Item = Expr> + '_ {
+    let is_own =
+        |column: &Expr| matches!(column, Expr::Column(column) if column.name == Aggregate::INTERNAL_GROUPING_ID);
+    columns_of(plan).filter(move |column| !is_own(column))
 }
 
 /// Whether it asks by what a row is grouped.
