@@ -15,12 +15,9 @@ use tablegate_store::table::Direction;
 
 use self::document::{Document, Field, Part};
 use self::nodes::{Kind, Named, kind_of};
-use super::apart::ApartExec;
-use super::passing::PassingExec;
 use super::reads::Reads;
 use super::scan::EntityScanExec;
 use crate::expr::printed;
-use crate::false_order::GroupsExec;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ExplainFormat {
@@ -185,9 +182,7 @@ fn text(value: &Value) -> String {
 
 fn node(plan: &Arc<dyn ExecutionPlan>, reads: Option<&Arc<Reads>>, options: &ExplainOptions) -> Node {
     let inputs = plan.children();
-    let hands_on = plan.is::<PassingExec>() || plan.is::<ApartExec>() || plan.is::<GroupsExec>();
-    let kind = if hands_on { Kind::HandsOn } else { kind_of(plan) };
-    let (named, is_hashed) = match (kind, inputs.as_slice()) {
+    let (named, is_hashed) = match (kind_of(plan), inputs.as_slice()) {
         (Kind::HandsOn, [only]) => return node(only, reads, options),
         (Kind::Filter(condition), [only]) => {
             let mut filtered = node(only, reads, options);

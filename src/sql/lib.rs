@@ -35,6 +35,7 @@ mod nesting;
 mod newest;
 pub mod notify;
 mod observe;
+mod one_input;
 pub mod outcome;
 mod own_rows;
 mod passing;

@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream::BoxStream;
+
+use crate::one_input::{no_expressions, one_input};
 
 pub(crate) type Plan = Arc<dyn ExecutionPlan>;
 pub(crate) type Batches = BoxStream<'static, Result<RecordBatch>>;
@@ -52,6 +52,11 @@ impl PassingExec {
         };
         with_children(plan, vec![Self::above(input, passing)])
     }
+
+    /// The same over another input.
+    fn over(&self, input: Plan) -> Result<Self> {
+        Ok(Self { input, passing: Arc::clone(&self.passing) })
+    }
 }
 
 /// A node over others that have the properties of those it had: its own stay.
@@ -85,24 +90,9 @@ impl ExecutionPlan for PassingExec {
         vec![&self.input]
     }
 
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    no_expressions!();
 
-    fn replace_children(self: Arc<Self>, mut children: Vec<Plan>, _options: ReplaceChildrenOptions) -> Result<Plan> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(Self { input, passing: Arc::clone(&self.passing) })),
-            _ => internal_err!("rows that are passed on have one input"),
-        }
-    }
-
-    /// The trait asks for it still.
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-    }
+    one_input!();
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let batches = self.passing.begin(&self.input, partition, context)?;

@@ -24,6 +24,7 @@ const ROOMS: &[&str] = &[
     "statistics",
     "copies",
     "outcome",
+    "one_input",
     "passing",
     "accounted",
     "short_batches",

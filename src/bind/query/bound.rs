@@ -52,6 +52,16 @@ pub struct RangeEntry {
     pub is_lateral: bool,
 }
 
+impl RangeEntry {
+    /// Whether `*` leaves a column out.
+    pub fn is_hidden(&self, column: usize) -> bool {
+        match &self.source {
+            RangeSource::Table { relation, .. } => relation.columns.get(column).is_some_and(|column| column.is_hidden),
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct RangeColumn {
     pub name: String,

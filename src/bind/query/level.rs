@@ -136,14 +136,10 @@ impl<'q> Level<'q> {
             },
             _ => (None, None, 0),
         };
-        let is_hidden = |number: usize| match &entry.source {
-            RangeSource::Table { relation, .. } => relation.columns.get(number).is_some_and(|column| column.is_hidden),
-            _ => false,
-        };
         let column = |(number, column): (usize, &RangeColumn)| ScopeColumn {
             name: column.name.clone(),
             ty: column.ty,
-            is_hidden: is_hidden(number),
+            is_hidden: entry.is_hidden(number),
         };
         let columns = entry.columns.iter().enumerate().map(column).collect();
         self.entries.push(Entry { name: entry.name.clone(), schema, columns, row_type, table });

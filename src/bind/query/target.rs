@@ -144,12 +144,9 @@ impl Level<'_> {
     fn columns_of_entry(&mut self, level: usize, entry: usize, place: Place, targets: &mut Vec<Target>) {
         let scope = self.scope();
         let columns = scope.level(level).and_then(|entries| entries.get(entry)).map_or(&[][..], |entry| &entry.columns);
-        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-        let hidden: Vec<bool> = columns.iter().map(|column| column.is_hidden).collect();
-        for (column, name) in names.into_iter().enumerate() {
-            if hidden[column] {
-                continue;
-            }
+        let shown = columns.iter().enumerate().filter(|(_, column)| !column.is_hidden);
+        let shown: Vec<(usize, String)> = shown.map(|(number, column)| (number, column.name.clone())).collect();
+        for (column, name) in shown {
             let expr = self.scope().column(Found { level, entry, column }, place);
             targets.push(Target { origin: self.origin(&expr), expr, name, is_hidden: false });
         }

@@ -4,14 +4,12 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Partitioning, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::union::UnionExec;
@@ -23,6 +21,7 @@ use super::gathered::{Beginning, Gather, Gathered};
 use super::shape::Shape;
 use super::shares::Shares;
 use super::sorts::{aggregated, read_once};
+use crate::one_input::{no_expressions, one_input};
 use crate::passing::{PassingExec, Plan, with_children};
 
 /// The plan that was chosen.
@@ -90,6 +89,11 @@ impl ApartExec {
         };
         let chosen = choose.map(|chosen: Result<Plan>| chosen.map_err(Arc::new)).boxed().shared();
         Ok(run.chosen.insert(chosen).clone())
+    }
+
+    /// The same over another input.
+    fn over(&self, engines: Plan) -> Result<Self> {
+        Ok(Self { engines, gathered: Arc::clone(&self.gathered), shape: Arc::clone(&self.shape), run: Arc::default() })
     }
 }
 
@@ -164,29 +168,9 @@ impl ExecutionPlan for ApartExec {
         vec![&self.engines]
     }
 
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    no_expressions!();
 
-    fn replace_children(self: Arc<Self>, mut children: Vec<Plan>, _options: ReplaceChildrenOptions) -> Result<Plan> {
-        match (children.pop(), children.is_empty()) {
-            (Some(engines), true) => Ok(Arc::new(Self {
-                engines,
-                gathered: Arc::clone(&self.gathered),
-                shape: Arc::clone(&self.shape),
-                run: Arc::default(),
-            })),
-            _ => internal_err!("an aggregation is one plan"),
-        }
-    }
-
-    /// The trait asks for it still.
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-    }
+    one_input!();
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let chosen = self.chosen(partition, &context)?;

@@ -12,7 +12,10 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 use serde_json::{Value, json};
 
+use crate::apart::ApartExec;
 use crate::expr::printed_physical;
+use crate::false_order::GroupsExec;
+use crate::passing::PassingExec;
 
 /// What a reader of a plan sees of one of its nodes.
 pub(super) enum Kind {
@@ -44,6 +47,9 @@ impl Named {
 }
 
 pub(super) fn kind_of(plan: &Arc<dyn ExecutionPlan>) -> Kind {
+    if plan.is::<PassingExec>() || plan.is::<ApartExec>() || plan.is::<GroupsExec>() {
+        return Kind::HandsOn;
+    }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
         return Kind::Filter(printed_physical(filter.predicate()));
     }

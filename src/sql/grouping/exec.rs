@@ -13,7 +13,6 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
@@ -21,6 +20,7 @@ use futures::{StreamExt, stream};
 use tablegate_store::table::dictionary_texts;
 
 use super::texts::TextGroups;
+use crate::one_input::one_input;
 
 /// With so many groups what was aggregated is given on: so many different texts do not become fewer soon.
 const GROUPS_MAX: usize = 1 << 16;
@@ -45,6 +45,11 @@ pub(super) struct DictionaryAggregateExec {
 impl DictionaryAggregateExec {
     pub(super) fn new(aggregate: Arc<AggregateExec>, input: Arc<dyn ExecutionPlan>, column: usize) -> Self {
         Self { aggregate, input, column, metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    /// The same over another input.
+    fn over(&self, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        Ok(Self::new(Arc::clone(&self.aggregate), input, self.column))
     }
 }
 
@@ -75,21 +80,7 @@ impl ExecutionPlan for DictionaryAggregateExec {
         self.aggregate.apply_expressions(f)
     }
 
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(Self::new(Arc::clone(&self.aggregate), input, self.column))),
-            _ => internal_err!("an aggregation has one input"),
-        }
-    }
-
-    /// The trait asks for it still.
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-    }
+    one_input!();
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, Arc::clone(&context))?;

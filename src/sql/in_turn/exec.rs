@@ -9,22 +9,23 @@ use datafusion::arrow::array::new_null_array;
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::async_scalar_function::AsyncFuncExpr;
 use datafusion::physical_expr::equivalence::ProjectionMapping;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::async_func::AsyncFuncExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, Partitioning, PlanProperties,
 };
 use futures::{StreamExt, stream};
+
+use crate::one_input::one_input;
 
 /// Makes calls row by row, of the rows of one stream.
 #[derive(Debug)]
@@ -94,6 +95,12 @@ impl CallsExec {
     pub(super) fn row_by_row(&self) -> Result<Self> {
         Self::new(self.calls.clone(), self.input.clone(), self.schema.clone(), self.order.clone(), true)
     }
+
+    /// The same over another input.
+    fn over(&self, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        let (calls, schema, order) = (self.calls.clone(), self.schema.clone(), self.order.clone());
+        Self::new(calls, input, schema, order, self.row_by_row)
+    }
 }
 
 impl DisplayAs for CallsExec {
@@ -141,24 +148,7 @@ impl ExecutionPlan for CallsExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => {
-                let (calls, schema, order) = (self.calls.clone(), self.schema.clone(), self.order.clone());
-                Ok(Arc::new(Self::new(calls, input, schema, order, self.row_by_row)?))
-            }
-            _ => internal_err!("calls are made of the rows of one input"),
-        }
-    }
-
-    /// The trait asks for it still.
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-    }
+    one_input!();
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, Arc::clone(&context))?;

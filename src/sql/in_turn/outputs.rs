@@ -4,16 +4,17 @@
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{Distribution, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PlanProperties,
 };
+
+use crate::one_input::one_input;
 
 /// A projection whose rows come in one stream.
 #[derive(Debug)]
@@ -29,6 +30,11 @@ impl OutputsExec {
     /// The projection that a node is, in either form.
     pub(super) fn projection_of(node: &Arc<dyn ExecutionPlan>) -> Option<&ProjectionExec> {
         node.downcast_ref::<Self>().map(|outputs| &outputs.projection).or_else(|| node.downcast_ref())
+    }
+
+    /// The same over another input.
+    fn over(&self, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        ProjectionExec::try_new(self.projection.expr().to_vec(), input).map(Self::new)
     }
 }
 
@@ -66,24 +72,7 @@ impl ExecutionPlan for OutputsExec {
         self.projection.apply_expressions(f)
     }
 
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => {
-                let projection = ProjectionExec::try_new(self.projection.expr().to_vec(), input)?;
-                Ok(Arc::new(Self::new(projection)))
-            }
-            _ => internal_err!("a projection has one input"),
-        }
-    }
-
-    /// The trait asks for it still.
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-    }
+    one_input!();
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         self.projection.execute(partition, context)

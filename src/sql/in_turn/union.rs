@@ -6,10 +6,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, internal_err};
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::common::spawn_buffered;
@@ -22,6 +22,8 @@ use datafusion::physical_plan::{
     PlanProperties, ReplaceChildrenOptions,
 };
 use futures::{StreamExt, TryStreamExt, stream};
+
+use crate::one_input::{no_expressions, one_input};
 
 /// Batches that a query may be ahead of its turn.
 const AHEAD: usize = 2;
@@ -111,6 +113,11 @@ impl InTurnExec {
         );
         Self { input, one_by_one, properties: Arc::new(properties) }
     }
+
+    /// The same over another input.
+    fn over(&self, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        Ok(Self::made(input, self.one_by_one))
+    }
 }
 
 impl DisplayAs for InTurnExec {
@@ -132,28 +139,9 @@ impl ExecutionPlan for InTurnExec {
         vec![&self.input]
     }
 
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    no_expressions!();
 
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(Self::made(input, self.one_by_one))),
-            _ => internal_err!("what is read in turn has one input"),
-        }
-    }
-
-    /// The trait asks for it still.
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-    }
+    one_input!();
 
     fn execute(&self, _partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let parts = 0..self.input.output_partitioning().partition_count();

@@ -2,7 +2,7 @@
 
 use sqlparser::ast::Query;
 use tablegate_bind::BoundQuery;
-use tablegate_bind::query::bound::{JoinTree, RangeSource};
+use tablegate_bind::query::bound::JoinTree;
 use tablegate_types::error::SqlResult;
 
 use super::planner::Planner;
@@ -39,12 +39,8 @@ fn add_sources(query: &BoundQuery, tree: &JoinTree, sources: &mut Vec<Source>) {
         }
     };
     let entry = &query.range[entry];
-    let is_hidden = |number: usize| match &entry.source {
-        RangeSource::Table { relation, .. } => relation.columns.get(number).is_some_and(|column| column.is_hidden),
-        _ => false,
-    };
     let names = |hidden: bool| {
-        let columns = entry.columns.iter().enumerate().filter(|(number, _)| is_hidden(*number) == hidden);
+        let columns = entry.columns.iter().enumerate().filter(|(number, _)| entry.is_hidden(*number) == hidden);
         columns.map(|(_, column)| column.name.clone()).filter(|name| name != "tableoid").collect()
     };
     sources.push(Source { alias: entry.name.clone(), visible: names(false), hidden: names(true) });

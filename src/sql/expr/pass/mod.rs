@@ -28,7 +28,9 @@ use datafusion::common::{DFSchema, DataFusionError, Result};
 use datafusion::logical_expr::Expr;
 use tablegate_types::error::SqlError;
 
-pub(crate) use self::bound::{EntryRow, Forms, Surroundings, bound as engine_form, outward};
+pub(crate) use self::bound::{
+    EntryRow, Forms, Surroundings, bound as engine_form, no_stored_type, outward, sub_query_of,
+};
 use super::operand::Operand;
 use super::parameters::Parameters;
 

@@ -1,4 +1,4 @@
-//! Functions on arrays that the planner's own library lacks.
+//! The list of a query's rows, as `ARRAY(query)` gives it.
 
 use std::sync::Arc;
 
@@ -10,23 +10,6 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
-use tablegate_types::error::SqlResult;
-use tablegate_types::sql_type::SqlType;
-
-use super::{Definition, FunctionContext, argument};
-use crate::pg_catalog::cells::Cell;
-
-pub(super) const FUNCTIONS: &[Definition] =
-    &[Definition::new("catalog_prefixed", |_| SqlType::Array(Box::new(SqlType::Text)), prefixed)];
-
-/// Every item with a text in front.
-fn prefixed(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
-    let (Cell::List(items), Some(prefix)) = (argument(arguments, 0), argument(arguments, 1).as_text()) else {
-        return Ok(Cell::Null);
-    };
-    let item = |item: &Cell| Cell::from(item.as_text().map(|text| format!("{prefix}{text}")));
-    Ok(Cell::List(items.iter().map(item).collect()))
-}
 
 /// A list, empty where it is NULL: what `ARRAY(query)` gives for a query without rows.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -92,8 +75,10 @@ fn without_nulls(lists: &ListArray) -> Result<ArrayRef> {
 
 #[cfg(test)]
 mod tests {
+    use tablegate_types::sql_type::SqlType;
+
     use super::*;
-    use crate::pg_catalog::cells::array_of;
+    use crate::pg_catalog::cells::{Cell, array_of};
 
     #[test]
     fn null_lists_become_empty() {

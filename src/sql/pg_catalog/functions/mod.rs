@@ -130,7 +130,6 @@ static DEFINITIONS: LazyLock<HashMap<&'static str, &'static Definition>> = LazyL
         session::FUNCTIONS,
         server::FUNCTIONS,
         text::FUNCTIONS,
-        arrays::FUNCTIONS,
         routines::FUNCTIONS,
         sets::FUNCTIONS,
         identifiers::FUNCTIONS,

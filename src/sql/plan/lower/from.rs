@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Column, DFSchema, JoinType, ScalarValue, Spans, TableReference};
+use datafusion::common::{Column, DFSchema, JoinType, ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Subquery, Values};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Values};
 use datafusion::prelude::lit;
 use tablegate_bind::BoundQuery;
 use tablegate_bind::catalogue::{RelationColumn, RelationRef};
@@ -20,7 +20,8 @@ use tablegate_types::stack::deeper;
 
 use super::level::{Around, EntryColumns, Level, Part};
 use super::select::is_call;
-use super::{Lowering, called, columns_of};
+use super::{Lowering, columns_of};
+use crate::expr::sub_query_of;
 use crate::plan::once::once;
 use crate::plan::unnest::pieces::{one_row, values_as_union};
 use crate::syntax::unique_names;
@@ -72,13 +73,12 @@ impl Lowering<'_> {
                 let entry_of = &level.query.range[*entry];
                 if entry_of.has_alias {
                     // What is inside cannot be named any more.
-                    let columns_of_join = columns;
                     let exprs: Vec<Expr> = exprs.into_iter().flatten().collect();
                     let names: Vec<String> = (0..exprs.len()).map(|at| format!("column{at}")).collect();
-                    let columns = exprs.into_iter().zip(&names).map(|(expr, name)| expr.alias(name)).collect();
-                    let plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?);
+                    let shown = exprs.into_iter().zip(&names).map(|(expr, name)| expr.alias(name)).collect();
+                    let plan = LogicalPlan::Projection(Projection::try_new(shown, Arc::new(plan))?);
                     let plan = self.named(self.forms.node(plan)?, *entry, level)?;
-                    level.known_by_join(*entry, columns_of_join);
+                    level.known_by_join(*entry, columns);
                     return Ok(plan);
                 }
                 level.set_columns(*entry, EntryColumns { columns: exprs, is_there: None });
@@ -190,8 +190,7 @@ impl Lowering<'_> {
         };
         let first = self.united(before, *all, &level)?;
         let names: Vec<String> = query.results().map(|target| target.name.clone()).collect();
-        let columns = columns_of(&first).zip(unique_names(&names)).map(|(column, name)| called(column, name)).collect();
-        let first = self.forms.node(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(first))?))?;
+        let first = self.renamed(first, &names)?;
         let other = |so_far: LogicalPlan| {
             owner.set_part(part, so_far);
             let other = self.members(last, &level);
@@ -281,12 +280,7 @@ impl Lowering<'_> {
     fn named(&self, plan: LogicalPlan, number: usize, level: &Level<'_>) -> SqlResult<LogicalPlan> {
         let entry = &level.query.range[number];
         let names: Vec<String> = entry.columns.iter().map(|column| column.name.clone()).collect();
-        let columns: Vec<Expr> =
-            columns_of(&plan).zip(unique_names(&names)).map(|(column, name)| called(column, name)).collect();
-        let plan = match columns.iter().all(|column| matches!(column, Expr::Column(_))) {
-            true => plan,
-            false => self.forms.node(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))?,
-        };
+        let plan = self.renamed(plan, &names)?;
         let name = TableReference::bare(entry.name.as_str());
         let plan = LogicalPlanBuilder::from(plan).alias(name.clone())?.build()?;
         let columns = columns_of(&plan).map(Some).collect();
@@ -310,6 +304,5 @@ fn is_volatile(plan: &LogicalPlan) -> SqlResult<bool> {
 
 /// Rows that are others for each row of what stands before them.
 fn beside(plan: LogicalPlan) -> LogicalPlan {
-    let outer_ref_columns = plan.all_out_ref_exprs();
-    LogicalPlan::Subquery(Subquery { subquery: plan.into(), outer_ref_columns, spans: Spans::new() })
+    LogicalPlan::Subquery(sub_query_of(plan))
 }

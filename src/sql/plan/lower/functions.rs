@@ -14,8 +14,8 @@ use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::oid::declared_of_oid;
 use tablegate_types::sql_type::SqlType;
 
-use super::Lowering;
 use super::level::{Around, Level};
+use super::{Lowering, columns_of};
 use crate::expr::set_columns;
 
 /// Functions whose columns the statement defines.
@@ -216,7 +216,7 @@ impl Lowering<'_> {
         let plan = LogicalPlanBuilder::scan("generate_series", provider_as_source(provider), None)?.build()?;
         let fits = [first, last, step].iter().all(|end| i32::try_from(*end).is_ok());
         let item = if fits { DataType::Int32 } else { DataType::Int64 };
-        let value = super::columns_of(&plan).next();
+        let value = columns_of(&plan).next();
         let value = value.map(|value| Expr::Cast(Cast::new(Box::new(value), item)).alias("item0"));
         Ok(Some(LogicalPlanBuilder::from(plan).project(value)?.build()?))
     }

@@ -51,10 +51,10 @@ impl Lowering<'_> {
         let written: Vec<String> = groups.iter().chain(&aggregates).map(|expr| written(expr, &groups)).collect();
         let names = unique_names(&written);
         let (of_groups, of_aggregates) = names.split_at(groups.len());
-        let by = called(&groups, of_groups);
+        let by = under_names(&groups, of_groups);
         // GROUPING names the groups as the node has them.
         let group = |part: &Expr| groups.iter().position(|group| group == part).map(|place| by[place].clone());
-        let mut computed = called(&aggregates, of_aggregates);
+        let mut computed = under_names(&aggregates, of_aggregates);
         for call in computed.iter_mut().filter(|call| asks_for_set(call)) {
             let name = call.schema_name().to_string();
             *call = with_parts(std::mem::take(call).unalias(), &group)?.alias(name);
@@ -217,7 +217,8 @@ fn written(expr: &Expr, groups: &[Expr]) -> String {
     }
 }
 
-fn called(exprs: &[Expr], names: &[String]) -> Vec<Expr> {
+/// The groups and aggregates under the names of the columns of their node, but for those that are written so.
+fn under_names(exprs: &[Expr], names: &[String]) -> Vec<Expr> {
     let called = |(expr, name): (&Expr, &String)| match expr.schema_name().to_string() == *name {
         true => expr.clone(),
         false => expr.clone().alias(name),

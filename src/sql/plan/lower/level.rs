@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use datafusion::common::{Column, DFSchema, DFSchemaRef, ExprSchema as _, Spans};
+use datafusion::common::{Column, DFSchema, DFSchemaRef, ExprSchema as _};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Subquery};
 use tablegate_bind::BoundQuery;
 use tablegate_bind::expr::{BoundExpr, ExprKind};
@@ -11,7 +11,7 @@ use tablegate_bind::query::bound::{JoinColumn, JoinKind, JoinTree, RangeSource};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::Lowering;
-use crate::expr::{EntryRow, Surroundings, outward};
+use crate::expr::{EntryRow, Surroundings, no_stored_type, outward, sub_query_of};
 use crate::relation::edm_type_column;
 
 pub(super) struct Level<'q> {
@@ -225,9 +225,7 @@ impl Surroundings for Around<'_, '_> {
     fn sub_query(&self, number: usize) -> SqlResult<Subquery> {
         let query = self.level.query.sub_queries.get(number);
         let query = query.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a sub-query of no query"))?;
-        let plan = self.lowering.query(query, Some(self.level))?;
-        let outer_ref_columns = plan.all_out_ref_exprs();
-        Ok(Subquery { subquery: plan.into(), outer_ref_columns, spans: Spans::new() })
+        Ok(sub_query_of(self.lowering.query(query, Some(self.level))?))
     }
 
     fn aggregate_outside(&self, level: usize, make: &dyn Fn(&dyn Surroundings) -> SqlResult<Expr>) -> SqlResult<Expr> {
@@ -286,11 +284,6 @@ impl Surroundings for Outside<'_> {
     fn sub_query(&self, number: usize) -> SqlResult<Subquery> {
         self.inside.sub_query(number)
     }
-}
-
-fn no_stored_type() -> Box<SqlError> {
-    SqlError::new(ErrorKind::UndefinedFunction, "function edm_type does not exist for such a value")
-        .with_hint("edm_type takes one column of a table that is stored as a property.")
 }
 
 fn no_column(column: &Column) -> Box<SqlError> {

@@ -27,13 +27,14 @@ mod windows;
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, Result};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection};
 use tablegate_bind::{BoundQuery, Oid};
-use tablegate_types::error::SqlResult;
+use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::interrupt;
 use tablegate_types::stack::deeper;
 
@@ -44,6 +45,7 @@ use super::system::SystemRelations;
 use super::tables::{TableEntry, Tables};
 use crate::expr::{Forms, Parameters};
 use crate::limits::MAX_RELATIONS;
+use crate::syntax::unique_names;
 
 /// What a statement is planned over.
 pub(super) struct Statement<'s> {
@@ -121,12 +123,25 @@ impl Lowering<'_> {
 
     fn query(&self, query: &BoundQuery, outer: Option<&Level<'_>>) -> SqlResult<LogicalPlan> {
         deeper(|| {
+            if !query.row_marks.is_empty() {
+                return Err(SqlError::not_supported("a locking clause in this place"));
+            }
             let level = Level::new(query, outer);
             match &query.set {
                 Some(set) => self.set_operation(set, &level),
                 None => self.select(&level),
             }
         })
+    }
+
+    /// The rows with their columns under these labels, made different where they are alike.
+    fn renamed(&self, plan: LogicalPlan, labels: &[String]) -> SqlResult<LogicalPlan> {
+        let columns: Vec<Expr> =
+            columns_of(&plan).zip(unique_names(labels)).map(|(column, name)| called(column, name)).collect();
+        match columns.iter().all(|column| matches!(column, Expr::Column(_))) {
+            true => Ok(plan),
+            false => self.forms.node(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?)),
+        }
     }
 }
 

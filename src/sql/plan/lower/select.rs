@@ -16,9 +16,6 @@ use crate::syntax::unique_names;
 impl Lowering<'_> {
     pub(super) fn select(&self, level: &Level<'_>) -> SqlResult<LogicalPlan> {
         let query = level.query;
-        if !query.row_marks.is_empty() {
-            return Err(SqlError::not_supported("a locking clause in this place"));
-        }
         let mut plan = self.from(level)?;
         let around = Around::new(self, level, plan.schema().clone());
         if let Some(filter) = &query.filter {

@@ -2,30 +2,19 @@
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Projection, Union};
+use datafusion::logical_expr::{Distinct, LogicalPlan, LogicalPlanBuilder, Union};
 use tablegate_bind::query::bound::{RangeSource, SetOperator, SetTree};
 use tablegate_types::error::{SqlError, SqlResult};
 
+use super::Lowering;
 use super::level::Level;
 use super::select::keys_of;
-use super::{Lowering, called, columns_of};
-use crate::syntax::unique_names;
 
 impl Lowering<'_> {
     pub(super) fn set_operation(&self, set: &SetTree, level: &Level<'_>) -> SqlResult<LogicalPlan> {
         let query = level.query;
-        if !query.row_marks.is_empty() {
-            return Err(SqlError::not_supported("a locking clause in this place"));
-        }
-        let plan = self.members(set, level)?;
         let labels: Vec<String> = query.targets.iter().map(|target| target.name.clone()).collect();
-        let columns: Vec<Expr> =
-            columns_of(&plan).zip(unique_names(&labels)).map(|(column, name)| called(column, name)).collect();
-        let is_same = columns.iter().all(|column| matches!(column, Expr::Column(_)));
-        let plan = match is_same {
-            true => plan,
-            false => self.forms.node(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))?,
-        };
+        let plan = self.renamed(self.members(set, level)?, &labels)?;
         level.reads(&plan);
         let plan = self.sorted(plan, &query.order)?;
         let keys = keys_of(&plan, &query.order);

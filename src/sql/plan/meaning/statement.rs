@@ -56,8 +56,7 @@ impl MeantQuery {
         reading: Reading,
         declared: &[SqlType],
     ) -> SqlResult<(Self, Vec<SqlType>)> {
-        let types = declared.iter().map(|given| if *given == SqlType::Unknown { 0 } else { oid(given) }).collect();
-        let mut parameters = Parameters::variable(types);
+        let mut parameters = of_types(declared);
         let bound = StatementBinder::new(known).with_reading(reading).bind(Syntax::Query(query), &mut parameters)?;
         let types = types_of(&parameters, declared);
         match bound {
@@ -96,8 +95,7 @@ impl Meaning {
         let Some((syntax, overriding)) = syntax_of(&statement.command) else { return Meaning::Unknown };
         let known = KnownTables::of(planner, tables_of(syntax)).await;
         let source = Source::new(&statement.source);
-        let types = declared.iter().map(|given| if *given == SqlType::Unknown { 0 } else { oid(given) }).collect();
-        let mut parameters = Parameters::variable(types);
+        let mut parameters = of_types(declared);
         let binder = StatementBinder::new(&known)
             .with_source(&source)
             .with_reading(planner.reading())
@@ -183,6 +181,11 @@ fn views_of(known: &KnownTables<'_>) -> HashMap<Oid, BoundQuery> {
         Ok(BoundStatement::Change(_)) | Err(_) => None,
     };
     known.views().iter().filter_map(bound).collect()
+}
+
+/// Parameters of which the client gave these types, `Unknown` where it left them open.
+fn of_types(declared: &[SqlType]) -> Parameters {
+    Parameters::variable(declared.iter().map(|given| if *given == SqlType::Unknown { 0 } else { oid(given) }).collect())
 }
 
 /// The types that were found, `Unknown` for those that have no form here.

@@ -46,9 +46,7 @@ impl Pass<'_> {
         }
         if !function.is_built_in() && function.name == EDM_TYPE {
             let Some(ExprKind::Column { level, entry, column }) = arguments.first().map(|of| &of.kind) else {
-                let message = "function edm_type does not exist for such a value";
-                return Err(SqlError::new(ErrorKind::UndefinedFunction, message)
-                    .with_hint("edm_type takes one column of a table that is stored as a property."));
+                return Err(no_stored_type());
             };
             return around.stored_type(*level, *entry, *column);
         }
@@ -176,6 +174,11 @@ fn default_value(text: &str) -> SqlResult<Expr> {
             None => Err(SqlError::not_supported(format!("the default {text} of an argument"))),
         },
     }
+}
+
+pub(crate) fn no_stored_type() -> Box<SqlError> {
+    SqlError::new(ErrorKind::UndefinedFunction, "function edm_type does not exist for such a value")
+        .with_hint("edm_type takes one column of a table that is stored as a property.")
 }
 
 /// Functions whose value is one row.

@@ -71,7 +71,7 @@ impl Pass<'_> {
             let (by, given) = (self.bound_operand(&key.expr, around)?, self.bound_operand(value, around)?);
             sorted.push(Sorted { by, given, key });
         }
-        let filter = rows.filter.as_ref().map(|filter| self.bound(filter, around)).transpose()?;
+        let filter = self.bound_filter(rows, around)?.map(|filter| *filter);
         let counting = Counting { pass: self, filter, around };
         counting.place(place, &sorted).map(Some)
     }

@@ -8,6 +8,7 @@
 //!     mod        each kind of expression, and what is around one
 //!     constant   literals, and casts
 //!     call       functions
+//!     case       CASE
 //!     guards     sequences that count in branches
 //!     over_rows  aggregates and window functions
 //!     hypothetical  the place that a row would have among others
@@ -16,6 +17,7 @@
 //! ```
 
 mod call;
+mod case;
 mod constant;
 mod guards;
 mod hypothetical;
@@ -28,17 +30,17 @@ use std::cell::RefCell;
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{InList, Placeholder};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Case, Expr, LogicalPlan, Operator, Subquery, when};
+use datafusion::logical_expr::{Expr, LogicalPlan, Operator, Subquery, when};
 use datafusion::prelude::lit;
 use tablegate_bind::BoundQuery;
 use tablegate_bind::catalogue::oids;
-use tablegate_bind::expr::{BoundExpr, ExprKind, Index, Literal, Test};
+use tablegate_bind::expr::{BoundExpr, ExprKind, Index, Test};
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::sql_type::{SqlType, TableRow};
 use tablegate_types::stack::deeper;
 
-use self::guards::counts;
-pub(crate) use self::sub_query::outward;
+pub(crate) use self::call::no_stored_type;
+pub(crate) use self::sub_query::{outward, sub_query_of};
 use super::plans::rows_so_far;
 use super::{Pass, chains, costs};
 use crate::expr::catalog_functions::oids_of;
@@ -442,57 +444,6 @@ impl Pass<'_> {
         Ok(self.call(meaning, vec![subject, array], around.schema())?)
     }
 
-    fn bound_case(
-        &self,
-        operand: Option<&BoundExpr>,
-        branches: &[(BoundExpr, BoundExpr)],
-        otherwise: &BoundExpr,
-        around: &dyn Surroundings,
-    ) -> SqlResult<Expr> {
-        let parts = branches.iter().flat_map(|(when, then)| [when, then]).chain([otherwise]);
-        let is_guarded = { parts }.any(counts);
-        let subject = match operand {
-            None => None,
-            Some(operand) => Some(Box::new(self.bound(operand, around)?)),
-        };
-        let mut when_then = Vec::with_capacity(branches.len());
-        let mut not_before: Option<Expr> = None;
-        for (when, then) in branches {
-            let (own, counts_on) = (when, counts(when));
-            let when = match (&subject, &when.kind) {
-                (None, _) => when,
-                (Some(_), ExprKind::Operation { links, .. }) if links.len() == 1 => &links[0].operand,
-                (Some(_), _) => return Err(SqlError::not_supported("a comparison of this kind in CASE")),
-            };
-            let when = self.where_taken(not_before.clone(), || self.bound(when, around))?;
-            let mut taken = None;
-            if is_guarded && !counts_on {
-                let condition = match &subject {
-                    None => when.clone(),
-                    Some(subject) => {
-                        let operands =
-                            [(**subject).clone(), when.clone()].map(|one| self.operand(one, around.schema()));
-                        let operands = operands.into_iter().collect::<Result<_, _>>()?;
-                        self.call(Meaning::Binary(operator_of(own).to_owned()), operands, around.schema())?
-                    }
-                };
-                taken = Some(condition.clone().is_true());
-                not_before = Some(match not_before.clone() {
-                    None => condition.is_not_true(),
-                    Some(before) => before.and(condition.is_not_true()),
-                });
-            }
-            let then = self.where_taken(taken, || self.bound(then, around))?;
-            when_then.push((Box::new(when), Box::new(then)));
-        }
-        // NULL that nobody wrote has no type of its own.
-        let otherwise = match otherwise.kind {
-            ExprKind::Constant(Literal::Null) => None,
-            _ => Some(Box::new(self.where_taken(not_before, || self.bound(otherwise, around))?)),
-        };
-        Ok(self.case(Case::new(subject, when_then, otherwise), around.schema())?)
-    }
-
     fn subscript(&self, value: &BoundExpr, indexes: &[Index], around: &dyn Surroundings) -> SqlResult<Expr> {
         let mut subject = self.bound_operand(value, around)?;
         let is_json = value.ty.oid == oids::JSONB;
@@ -523,14 +474,6 @@ impl Pass<'_> {
             subject = self.operand(self.bound_call(name, arguments, around)?, around.schema())?;
         }
         Ok(subject.expr)
-    }
-}
-
-/// The operator by which CASE compares.
-fn operator_of(when: &BoundExpr) -> &'static str {
-    match &when.kind {
-        ExprKind::Operation { links, .. } => links.first().map_or("=", |link| link.operator.name),
-        _ => "=",
     }
 }
 

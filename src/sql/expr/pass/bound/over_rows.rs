@@ -222,7 +222,7 @@ impl Pass<'_> {
         Ok(self.bound_operands(arguments, around)?.into_iter().map(|operand| operand.expr).collect())
     }
 
-    fn bound_filter(&self, rows: &OverRows, around: &dyn Surroundings) -> SqlResult<Option<Box<Expr>>> {
+    pub(super) fn bound_filter(&self, rows: &OverRows, around: &dyn Surroundings) -> SqlResult<Option<Box<Expr>>> {
         rows.filter.as_ref().map(|filter| self.bound(filter, around).map(Box::new)).transpose()
     }
 
@@ -267,9 +267,7 @@ impl Pass<'_> {
         };
         Ok(())
     }
-}
 
-impl Pass<'_> {
     /// A number that is sorted by, with as many digits behind the point as the distances of a frame have.
     fn with_digits_of(&self, frame: &Frame, key: &mut Expr, around: &dyn Surroundings) -> SqlResult<()> {
         for bound in [&frame.start, &frame.end] {

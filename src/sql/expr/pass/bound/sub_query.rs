@@ -84,9 +84,7 @@ impl Pass<'_> {
         let unknown = Expr::Literal(ScalarValue::Boolean(None), None);
         Ok(when(decides, lit(is_any)).when(is_unknown, unknown).otherwise(lit(!is_any))?)
     }
-}
 
-impl Pass<'_> {
     /// An operator that is no comparison, between a value and each item of an array.
     pub(super) fn with_each_item(
         &self,
@@ -147,7 +145,8 @@ fn refuse_over_rows(test: &Expr) -> SqlResult<()> {
     }
 }
 
-fn sub_query_of(plan: LogicalPlan) -> Subquery {
+/// A plan as a sub-query of what is around it.
+pub(crate) fn sub_query_of(plan: LogicalPlan) -> Subquery {
     let outer_ref_columns = plan.all_out_ref_exprs();
     Subquery { subquery: plan.into(), outer_ref_columns, spans: Default::default() }
 }
