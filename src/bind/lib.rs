@@ -48,7 +48,7 @@ mod usage;
 mod walk;
 
 pub use self::binder::{
-    Binder, BoundSubQuery, Reach, ReachedLevel, SYMMETRIC, SubQueries, folded, items_of, set_right,
+    Binder, BoundSubQuery, Reach, ReachedLevel, SYMMETRIC, SubQueries, VARIADIC, folded, items_of, set_right,
 };
 pub use self::catalogue::{BuiltInOnly, Catalogue, Lookup, Oid};
 pub use self::expr::{BoundExpr, ExprKind, ExprType};
@@ -57,6 +57,7 @@ pub use self::namespace::{Namespace, Shown};
 pub use self::parameters::Parameters;
 pub use self::place::{Place, Source};
 pub use self::print::{Names, Printing};
+pub use self::query::ROWS_FROM;
 pub use self::query::bound::BoundQuery;
 pub use self::scope::{Entry, Scope, ScopeColumn};
 pub use self::statement::{BoundStatement, StatementBinder, bind_statement};

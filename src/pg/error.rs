@@ -189,6 +189,8 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::InvalidLimit => "2201W",
         ErrorKind::InvalidOffset => "2201X",
         ErrorKind::InvalidFrameOffset => "22013",
+        ErrorKind::InvalidNtile => "22014",
+        ErrorKind::InvalidNthValue => "22016",
         ErrorKind::StringTooLong => "22001",
         ErrorKind::NullValueNotAllowed => "22004",
         ErrorKind::InvalidZoneDisplacement => "22009",

@@ -28,6 +28,23 @@ struct Arguments {
     names: Vec<String>,
 }
 
+/// What the last argument is called with that VARIADIC stands before, which the parser does not read.
+pub const VARIADIC: &str = "variadic#";
+
+/// The arguments without that mark; `None` where it is on none.
+fn without_variadic(list: &FunctionArgumentList) -> Option<FunctionArgumentList> {
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(marked))) = list.args.last()? else { return None };
+    let name = marked.name.0.first()?.as_ident()?;
+    let FunctionArguments::List(array) = &marked.args else { return None };
+    if name.value != VARIADIC || name.quote_style.is_none() {
+        return None;
+    }
+    let mut list = list.clone();
+    list.args.pop();
+    list.args.extend(array.args.first().cloned());
+    Some(list)
+}
+
 impl Binder<'_> {
     pub(super) fn function(&mut self, function: &Function) -> SqlResult<BoundExpr> {
         let place = start_of(&function.name);
@@ -36,6 +53,8 @@ impl Binder<'_> {
             FunctionArguments::Subquery(query) => return self.array_of_query(query, place),
             FunctionArguments::List(list) => list,
         };
+        let unmarked = without_variadic(list);
+        let list = unmarked.as_ref().unwrap_or(list);
         if let Some(special) = self.special(function, list, place)? {
             return Ok(special);
         }
@@ -52,7 +71,7 @@ impl Binder<'_> {
             [] => return Err(SqlError::new(ErrorKind::Internal, "a function without a name")),
         };
         let given: Vec<Oid> = bound.iter().map(BoundExpr::oid).collect();
-        let asked = Asked { schema, name, given: &given, names: &names, variadic: false };
+        let asked = Asked { schema, name, given: &given, names: &names, variadic: unmarked.is_some() };
         // What it is sorted by is of the function that is meant.
         for clause in &list.clauses {
             match clause {
@@ -403,7 +422,7 @@ impl Binder<'_> {
             let start = items.first().map_or(place, |first| first.place);
             cast.push(BoundExpr::new(ExprKind::Array { items, is_of_arrays: false }, ty, start));
         }
-        Ok((cast, result, is_list))
+        Ok((cast, result, is_list || asked.variadic))
     }
 
     /// `text(a)`: a cast that is written as a call.

@@ -196,6 +196,18 @@ pub struct Frame {
     pub unit: FrameUnit,
     pub start: FrameBound,
     pub end: FrameBound,
+    pub exclusion: FrameExclusion,
+}
+
+/// EXCLUDE: rows of the frame that are left out of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameExclusion {
+    NoOthers,
+    CurrentRow,
+    /// The row and its peers.
+    Group,
+    /// Its peers without the row.
+    Ties,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -71,6 +71,12 @@ impl Level<'_> {
             Expr::Function(function) if is_called(function, "cube") => {
                 GroupingSet::Cube(self.lists(&arguments(function), grouping)?)
             }
+            Expr::Function(function) if is_marked(function, GROUPING_SETS) => {
+                let sets = arguments(function).into_iter().flatten();
+                GroupingSet::Sets(sets.map(|set| self.element(&set, grouping)).collect::<SqlResult<_>>()?)
+            }
+            Expr::Function(function) if is_marked(function, EMPTY_SET) => GroupingSet::Simple(Vec::new()),
+            Expr::Nested(inner) => self.element(inner, grouping)?,
             other => GroupingSet::Simple(vec![self.key(other, grouping)?]),
         })
     }
@@ -89,9 +95,14 @@ impl Level<'_> {
     fn keys(&mut self, items: &[Expr], grouping: &mut Grouping) -> SqlResult<Vec<usize>> {
         let mut keys = Vec::with_capacity(items.len());
         for item in items {
-            let key = self.key(item, grouping)?;
-            if !keys.contains(&key) {
-                keys.push(key);
+            let named = match item {
+                Expr::Tuple(items) if !items.is_empty() => self.keys(items, grouping)?,
+                item => vec![self.key(item, grouping)?],
+            };
+            for key in named {
+                if !keys.contains(&key) {
+                    keys.push(key);
+                }
             }
         }
         Ok(keys)
@@ -106,6 +117,15 @@ impl Level<'_> {
         }
         Ok(target)
     }
+}
+
+/// What stands for GROUPING SETS and for `()` inside of GROUPING SETS, where the parser reads neither.
+pub const GROUPING_SETS: &str = "grouping#sets";
+pub const EMPTY_SET: &str = "empty#set";
+
+fn is_marked(function: &Function, mark: &str) -> bool {
+    let name = function.name.0.first().and_then(ObjectNamePart::as_ident);
+    name.is_some_and(|name| name.quote_style.is_some() && name.value == mark)
 }
 
 fn is_called(function: &Function, name: &str) -> bool {

@@ -15,8 +15,22 @@ use crate::expr::{BoundExpr, ExprKind};
 use crate::place::{AtPlace, Place};
 use crate::usage::Usage;
 
+/// What stands for ROWS FROM before the functions, which the parser does not read.
+pub const ROWS_FROM: &str = "rows#from";
+
 /// The column that WITH ORDINALITY adds.
 const ORDINALITY: &str = "ordinality";
+
+/// `unnest(a, b)` is one call for each array.
+fn each_array(call: &Function) -> Vec<Function> {
+    let is_unnest = call.name.0.last().and_then(ObjectNamePart::as_ident).is_some_and(|name| folded(name) == "unnest");
+    match &call.args {
+        FunctionArguments::List(list) if is_unnest => {
+            list.args.iter().map(|array| call_of(call.name.clone(), vec![array.clone()])).collect()
+        }
+        _ => vec![call.clone()],
+    }
+}
 
 /// The columns of a function's rows.
 struct Columns {
@@ -35,8 +49,19 @@ impl Level<'_> {
         alias: Option<&TableAlias>,
         with_ordinality: bool,
     ) -> SqlResult<(usize, bool)> {
-        let call = call_of(name.clone(), arguments.to_vec());
-        self.functions_entry(vec![call], alias, with_ordinality)
+        let is_list = name.0.first().and_then(ObjectNamePart::as_ident).is_some_and(|name| name.value == ROWS_FROM);
+        if !is_list {
+            let call = call_of(name.clone(), arguments.to_vec());
+            return self.functions_entry(vec![call], alias, with_ordinality);
+        }
+        let mut calls = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(call))) => calls.extend(each_array(call)),
+                other => return Err(SqlError::not_supported(format!("{other} in ROWS FROM"))),
+            }
+        }
+        self.functions_entry(calls, alias, with_ordinality)
     }
 
     /// `unnest(a, b)` is one call for each array.

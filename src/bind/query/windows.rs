@@ -5,7 +5,7 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::bound::{BoundWindow, Frame, FrameBound, FrameUnit, SortItem};
+use super::bound::{BoundWindow, Frame, FrameBound, FrameExclusion, FrameUnit, SortItem};
 use super::level::{Level, NotedWindow, no_window};
 use super::sort::Names;
 use crate::binder::{Binder, folded};
@@ -31,7 +31,8 @@ impl Level<'_> {
     /// # Errors
     /// 42P20 for definitions that do not fit each other.
     pub(super) fn bind_windows(&mut self) -> SqlResult<()> {
-        for NotedWindow { name, spec, place } in std::mem::take(&mut self.windows) {
+        for NotedWindow { name, mut spec, place } in std::mem::take(&mut self.windows) {
+            let exclusion = exclusion_of(&mut spec);
             let inherits = spec.window_name.as_ref().map(folded);
             let place = if place.is_known() { place } else { self.before(inside_of(&spec), &["("]) };
             let refused = |message: String| SqlError::new(ErrorKind::Windowing, message).at_place(place);
@@ -53,7 +54,7 @@ impl Level<'_> {
             let window = BoundWindow { name, inherits, ..window };
             let frame = match &spec.window_frame {
                 None => None,
-                Some(frame) => Some(self.frame(frame, &window, place)?),
+                Some(frame) => Some(Frame { exclusion, ..self.frame(frame, &window, place)? }),
             };
             self.query.windows.push(BoundWindow { frame, ..window });
         }
@@ -93,7 +94,7 @@ impl Level<'_> {
         }
         let start = self.frame_bound(&frame.start_bound, unit, window)?;
         let end = self.frame_bound(end, unit, window)?;
-        Ok(Frame { unit, start, end })
+        Ok(Frame { unit, start, end, exclusion: FrameExclusion::NoOthers })
     }
 
     fn frame_bound(
@@ -180,6 +181,28 @@ impl Level<'_> {
         })?;
         self.refuse_columns(&bound, construct)?;
         Ok(bound)
+    }
+}
+
+/// What stands for EXCLUDE behind the keys of ORDER BY, which the parser does not read behind a frame.
+pub const EXCLUSIONS: [(FrameExclusion, &str); 3] = [
+    (FrameExclusion::CurrentRow, "exclude#current row"),
+    (FrameExclusion::Group, "exclude#group"),
+    (FrameExclusion::Ties, "exclude#ties"),
+];
+
+/// Takes it off again.
+fn exclusion_of(spec: &mut WindowSpec) -> FrameExclusion {
+    let named = spec.order_by.last().and_then(|key| match &key.expr {
+        Expr::Identifier(ident) => EXCLUSIONS.iter().find(|(_, name)| *name == ident.value),
+        _ => None,
+    });
+    match named {
+        Some((exclusion, _)) => {
+            spec.order_by.pop();
+            *exclusion
+        }
+        None => FrameExclusion::NoOthers,
     }
 }
 

@@ -119,7 +119,9 @@ impl WithEntry {
     fn check_recursion(&self, lookup: Lookup<'_>, targets: &[&Target]) -> SqlResult<()> {
         for (at, (column, target)) in self.columns().iter().zip(targets).enumerate() {
             let (first, all) = (column.ty, target.expr.ty);
-            if (first.oid, first.typmod) != (all.oid, all.typmod) {
+            // The modifier of a row without a name says no more than which row it is.
+            let is_row = matches!(first.oid, oids::RECORD | oids::RECORD_ARRAY);
+            if first.oid != all.oid || (first.typmod != all.typmod && !is_row) {
                 let shown = |ty: crate::expr::ExprType| lookup.type_with_modifier(ty.oid, ty.typmod);
                 let message = format!(
                     "recursive query \"{}\" column {} has type {} in non-recursive term but type {} overall",

@@ -7,6 +7,7 @@
 //! pass      what is bound, in the engine's form, leaves first: calls become comparisons, computations (kernels) or functions;
 //!           and what the nodes of a plan ask of their expressions
 //! meaning   what a call means, before the types of its operands say which operator or function it is
+//! windows   window functions that the engine does not have
 //! fold      once the parameters are values: what is constant is computed, before anything is read
 //! printed   how EXPLAIN writes them
 //! ```
@@ -36,6 +37,7 @@ mod references;
 mod set_functions;
 mod sort_key;
 mod typed;
+mod windows;
 
 pub(super) use aggregates::{comparable, listed_of, rectangular, sorts_itself};
 pub(super) use catalog_functions::{CatalogFunctions, SETTING_BY_ROW};

@@ -39,7 +39,7 @@ impl Session {
 
     /// Where a cursor comes from that a statement makes now.
     pub(super) fn origin(&self, prepared: &Prepared) -> Origin {
-        Origin { statement: prepared.text().to_owned(), made: self.engine.now().unix_micros() }
+        Origin { statement: prepared.statement().whole_text().to_owned(), made: self.engine.now().unix_micros() }
     }
 
     /// The columns of an open cursor, and whether they go out in the binary format.

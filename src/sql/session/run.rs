@@ -145,7 +145,7 @@ impl Session {
             Command::Explain(explain) => self.run_explain(explain, parameters, &prepared.declared, position).await,
             Command::Transaction(command) => self.run_transaction(command).await,
             Command::Cursor(command) => self.run_cursor(command).await,
-            Command::Prepare(command) => self.run_prepare(command, &prepared.statement.text).await,
+            Command::Prepare(command) => self.run_prepare(command, prepared.statement.whole_text()).await,
             Command::Execute(command) => self.run_execute(command, position).await,
             Command::Deallocate(name) => self.run_deallocate(name.as_deref()),
             Command::SetConfig(call) => self.run_set_config(call),

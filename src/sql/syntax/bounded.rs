@@ -66,6 +66,54 @@ impl BoundedDialect {
     }
 }
 
+/// Whether a query begins here that the parser would take for an expression: `VALUES (..)`, which is no call, and
+/// `(SELECT ..) UNION ..`, behind an opening parenthesis both.
+fn begins_query(parser: &Parser) -> bool {
+    let next = parser.peek_token_ref();
+    let current = parser.get_current_index();
+    if !matches!(next.token, Token::LParen | Token::Word(_)) || parser.token_at(current).token != Token::LParen {
+        return false;
+    }
+    let mut ahead = (current..)
+        .map(|at| parser.token_at(at))
+        .skip_while(|token| !std::ptr::eq(*token, next) && token.token != Token::EOF)
+        .map(|token| &token.token)
+        .filter(|token| !matches!(token, Token::Whitespace(_)));
+    let keyword = |token: &Token| match token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let mut first = ahead.next();
+    if first.is_some_and(|first| keyword(first) == Keyword::VALUES) {
+        return ahead.next() == Some(&Token::LParen);
+    }
+    let mut depth = 0_usize;
+    while first == Some(&Token::LParen) {
+        depth += 1;
+        first = ahead.next();
+    }
+    let is_query = matches!(
+        first.map_or(Keyword::NoKeyword, keyword),
+        Keyword::SELECT | Keyword::VALUES | Keyword::WITH | Keyword::TABLE
+    );
+    if depth == 0 || !is_query {
+        return false;
+    }
+    for token in ahead.by_ref() {
+        match token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            Token::EOF => return false,
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    let behind = ahead.next().map_or(Keyword::NoKeyword, keyword);
+    matches!(behind, Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT)
+}
+
 impl fmt::Debug for BoundedDialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("BoundedDialect")
@@ -87,8 +135,11 @@ impl Dialect for BoundedDialect {
         TypeId::of::<PostgreSqlDialect>()
     }
 
-    fn parse_prefix(&self, _parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
-        self.stop().map(Err)
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        if let Some(stopped) = self.stop() {
+            return Some(Err(stopped));
+        }
+        begins_query(parser).then(|| parser.parse_query().map(Expr::Subquery))
     }
 
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {

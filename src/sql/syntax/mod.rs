@@ -85,6 +85,11 @@ pub struct Statement {
 }
 
 impl Statement {
+    /// The text that the client sent it in.
+    pub(super) fn whole_text(&self) -> &str {
+        if self.source.is_empty() { &self.text } else { &self.source }
+    }
+
     /// Whether this statement may run while a block waits for ROLLBACK.
     pub(super) fn is_allowed_in_failed_block(&self) -> bool {
         use TransactionCommand as T;

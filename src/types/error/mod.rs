@@ -108,6 +108,10 @@ pub enum ErrorKind {
     InvalidOffset,
     /// 22013
     InvalidFrameOffset,
+    /// 22014
+    InvalidNtile,
+    /// 22016
+    InvalidNthValue,
     /// 22001
     StringTooLong,
     /// 22004

@@ -13,7 +13,7 @@ use tablegate_types::conversion::{is_text, name};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
-use super::frames;
+use super::frames::{self, BeyondFrame};
 use super::listed::values_in;
 use super::predicate::{computes, is_number};
 use super::{Pass, raised};
@@ -69,7 +69,8 @@ impl Pass<'_> {
         Ok(if operand.value_type.is_obvious() { guarded } else { relabelled(guarded, &operand.value_type) })
     }
 
-    pub(super) fn window(&self, mut function: WindowFunction, schema: &DFSchema) -> Result<Expr> {
+    /// A window function over its frame; `beyond` is what the engine's frames do not say.
+    pub(super) fn window(&self, mut function: WindowFunction, beyond: BeyondFrame, schema: &DFSchema) -> Result<Expr> {
         let args = std::mem::take(&mut function.params.args);
         if let Some(filter) = function.params.filter.take() {
             function.params.filter = Some(Box::new(self.truth(*filter, "FILTER", schema)?));
@@ -94,6 +95,7 @@ impl Pass<'_> {
             }
         }
         frames::in_groups(&mut function, schema)?;
+        beyond.computed_by(&mut function);
         Ok(Expr::WindowFunction(Box::new(function)))
     }
 

@@ -97,8 +97,18 @@ impl Pass<'_> {
             _ => list,
         };
         if matches!(value.sql_type(), SqlType::Record(_)) {
+            // Rows of the same fields are compared by their keys.
+            let is_item = match &list.value_type.data_type {
+                DataType::List(item) => *item.data_type() == value.value_type.data_type,
+                _ => false,
+            };
+            if is_item {
+                let sql_type = value.sql_type().clone();
+                let key = keyed(value.expr, &sql_type, comparison::purpose(operator));
+                return Ok((operator, key, unlabelled(keyed_items(list.expr, &sql_type))));
+            }
             return Err(raised(
-                SqlError::not_supported(format!("{name} {quantifier} of an array of rows"))
+                SqlError::not_supported(format!("{name} {quantifier} of an array of rows of other fields"))
                     .with_hint("Unnest the array in a sub-query."),
             ));
         }

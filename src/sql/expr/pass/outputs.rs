@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::Field;
 use datafusion::common::{Column, DFSchema, Result};
-use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionDefinition};
-use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection, Window, cast};
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection, Window};
 use tablegate_types::sql_type::SqlType;
 
 use crate::expr::operand::relabelled;
@@ -45,20 +44,19 @@ pub(super) fn computed_once(aggregate: Aggregate) -> Result<LogicalPlan> {
     Projection::try_new(columns, Arc::new(LogicalPlan::Aggregate(computed))).map(LogicalPlan::Projection)
 }
 
-/// The window functions: `ntile` gives an integer, and what a function gives has no length or precision.
+/// The window functions: what one gives has no length or precision.
 pub(super) fn windowed(window: Window) -> Result<LogicalPlan> {
     let Window { input, window_expr, .. } = window;
-    let narrow: Vec<bool> = window_expr.iter().map(|expr| gives_integer(&expr.clone().unalias())).collect();
+    let calls = window_expr.len();
     let window = Window::try_new(window_expr, input)?;
-    let before = window.schema.fields().len() - narrow.len();
+    let before = window.schema.fields().len() - calls;
     let mut changed = false;
     let columns = window.schema.iter().enumerate().map(|(place, (qualifier, field))| {
         let column = Expr::Column(Column::from((qualifier, field)));
-        let Some(is_narrow) = place.checked_sub(before).and_then(|place| narrow.get(place)) else { return column };
-        let plain = match is_narrow {
-            true => Some(cast(column.clone(), SqlType::Int4.arrow())),
-            false => plain_type(field).map(|value_type| relabelled(column.clone(), &value_type)),
-        };
+        if place < before {
+            return column;
+        }
+        let plain = plain_type(field).map(|value_type| relabelled(column.clone(), &value_type));
         changed |= plain.is_some();
         plain.map_or(column, |plain| plain.alias_qualified(qualifier.cloned(), field.name()))
     });
@@ -71,9 +69,6 @@ pub(super) fn windowed(window: Window) -> Result<LogicalPlan> {
 
 /// The value of a window function, with the type that [`windowed`] gives its column.
 pub(super) fn window_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
-    if gives_integer(&call) {
-        return Ok(cast(call, SqlType::Int4.arrow()));
-    }
     let field = call.to_field(schema)?.1;
     Ok(match plain_type(&field) {
         Some(value_type) => relabelled(call, &value_type),
@@ -89,10 +84,4 @@ fn plain_type(field: &Field) -> Option<ValueType> {
         SqlType::Varchar(Some(_)) => Some(ValueType::of(SqlType::Varchar(None))),
         _ => None,
     }
-}
-
-fn gives_integer(expr: &Expr) -> bool {
-    let Expr::WindowFunction(function) = expr else { return false };
-    let WindowFunction { fun: WindowFunctionDefinition::WindowUDF(udwf), .. } = function.as_ref() else { return false };
-    udwf.name() == "ntile"
 }

@@ -32,6 +32,10 @@ const MARKER: &str = "\u{2}there";
 /// The column of the table that a row is of.
 const TABLE_OID: &str = "tableoid";
 
+/// A part of WITH that reads no more tables and queries than these is computed anew by each of its readers, each of which has
+/// it computed for what it asks for.
+const READ_AGAIN: usize = 32;
+
 impl Lowering<'_> {
     /// What a query reads: one row without columns where it reads nothing.
     pub(super) fn from(&self, level: &Level<'_>) -> SqlResult<LogicalPlan> {
@@ -167,10 +171,15 @@ impl Lowering<'_> {
                 true => self.recursive(part, &with.name, query, owner)?,
                 false => self.query(query, Some(owner))?,
             };
-            // Each reader would compute anew what is to be computed once.
-            let is_once = with.uses > 1 && is_volatile(&plan)?;
-            let plan = if is_once { once(plan, self.next_number()) } else { plan };
-            Ok(Part { plan, relations: self.relations.get() - before })
+            let relations = self.relations.get() - before;
+            // Each reader would compute anew what is to be computed once, and what reads much would grow with every part that
+            // reads it twice.
+            let is_correlated = !query.reach.columns.is_empty() || !query.reach.aggregates.is_empty();
+            let is_asked = !is_correlated && (with.materialized == Some(true) || relations > READ_AGAIN);
+            if with.uses > 1 && (is_asked || is_volatile(&plan)?) {
+                return Ok(Part { plan: once(plan, self.next_number()), relations: 1 });
+            }
+            Ok(Part { plan, relations })
         })?;
         if is_read_again {
             self.count_relations(part.relations)?;

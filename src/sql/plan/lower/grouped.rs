@@ -18,6 +18,8 @@ use crate::syntax::unique_names;
 /// Columns that no query can name: by which groups a row of a grouping set is not grouped, and its copies.
 const SET: &str = "set#";
 const COPY: &str = "copy#";
+/// The copy of a key that is another one's too.
+const KEY: &str = "key#";
 
 impl Lowering<'_> {
     /// The groups, those that HAVING leaves, and the expressions over their columns.
@@ -27,11 +29,12 @@ impl Lowering<'_> {
     pub(super) fn grouped(
         &self,
         input: LogicalPlan,
-        exprs: Vec<Expr>,
+        mut exprs: Vec<Expr>,
         having: Option<Expr>,
         level: &Level<'_>,
     ) -> SqlResult<(LogicalPlan, Vec<Expr>)> {
         let grouping = &level.query.grouping;
+        let input = if grouping.sets.is_empty() { input } else { told_apart(input, &mut exprs, &grouping.keys)? };
         let mut groups: Vec<Expr> = Vec::with_capacity(grouping.keys.len());
         for key in &grouping.keys {
             if !groups.contains(&exprs[*key]) {
@@ -156,6 +159,24 @@ impl Lowering<'_> {
         let options = UnnestOptions::new().with_null_handling(NullHandling::Drop);
         self.forms.node(LogicalPlanBuilder::from(plan).unnest_columns_with_options(copies, options)?.build()?)
     }
+}
+
+/// The rows with a column of its own for each key that is written as another one is: a set may have one of them without the
+/// other.
+fn told_apart(input: LogicalPlan, exprs: &mut [Expr], keys: &[usize]) -> Result<LogicalPlan> {
+    let mut copies = Vec::new();
+    for (at, key) in keys.iter().enumerate() {
+        if keys[..at].iter().any(|before| exprs[*before] == exprs[*key]) {
+            let name = format!("{KEY}{at}");
+            let expr = std::mem::replace(&mut exprs[*key], Expr::Column(Column::from_name(name.clone())));
+            copies.push(expr.alias(name));
+        }
+    }
+    if copies.is_empty() {
+        return Ok(input);
+    }
+    let columns = columns_of(&input).chain(copies).collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(input))?))
 }
 
 /// The columns of groups and aggregates, without the one by which the engine tells grouping sets apart.

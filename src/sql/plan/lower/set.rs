@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::{Distinct, LogicalPlan, LogicalPlanBuilder, Union};
+use datafusion::logical_expr::{Distinct, LogicalPlan, LogicalPlanBuilder, Projection, Union};
+use datafusion::prelude::lit;
 use tablegate_bind::query::bound::{RangeSource, SetOperator, SetTree};
 use tablegate_types::error::{SqlError, SqlResult};
 
@@ -55,15 +56,25 @@ impl Lowering<'_> {
             return Err(SqlError::not_supported("a set operation of nothing"));
         };
         let mut left = self.members(first, level)?;
+        // Rows without columns are compared by a column that is the same in all of them.
+        let has_columns = !left.schema().fields().is_empty();
+        let compared = |rows: LogicalPlan| match has_columns {
+            true => Ok(rows),
+            false => LogicalPlanBuilder::from(rows).project([lit(true).alias("row#")])?.build(),
+        };
+        left = compared(left)?;
         for right in others {
-            let right = self.members(right, level)?;
+            let right = compared(self.members(right, level)?)?;
             let join = match operator {
                 SetOperator::Intersect => LogicalPlanBuilder::intersect(left, right, all)?,
                 _ => LogicalPlanBuilder::except(left, right, all)?,
             };
             left = self.counted_once(join)?;
         }
-        Ok(left)
+        match has_columns {
+            true => Ok(left),
+            false => Ok(LogicalPlan::Projection(Projection::try_new(Vec::new(), Arc::new(left))?)),
+        }
     }
 
     /// The join that the engine has for them, whose left side has each row once unless ALL is said.

@@ -1,6 +1,7 @@
 //! Forms of changes that sqlparser cannot read, as tokens that it can.
 //!
-//! `ONLY (t)` is the table alone: tables have no descendants here. Before ON CONFLICT a SELECT that ends with its list
+//! A join that MERGE uses gets parentheses, which say where its own conditions end.
+//! //! `ONLY (t)` is the table alone: tables have no descendants here. Before ON CONFLICT a SELECT that ends with its list
 //! gets `WHERE true`, or ON would be taken for the last column's label.
 
 use sqlparser::keywords::Keyword;
@@ -11,7 +12,8 @@ use crate::syntax::{is_significant, keyword};
 /// Rewrites the tokens of one statement.
 pub(crate) fn readable(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let has = |wanted| tokens.iter().any(|token| keyword(token) == Some(wanted));
-    if !has(Keyword::ONLY) && !has(Keyword::CONFLICT) {
+    let joins = has(Keyword::MERGE) && has(Keyword::JOIN);
+    if !has(Keyword::ONLY) && !has(Keyword::CONFLICT) && !joins {
         return tokens;
     }
     let mut words: Vec<TokenWithSpan> = tokens.into_iter().filter(is_significant).collect();
@@ -23,6 +25,9 @@ pub(crate) fn readable(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         at += 1;
     }
     end_list_before_conflict(&mut words);
+    if joins {
+        with_joined_source(&mut words);
+    }
     words
 }
 
@@ -37,6 +42,28 @@ fn without_parentheses(words: &mut Vec<TokenWithSpan>, at: usize) {
     if token(end) == Some(&Token::RParen) {
         words.remove(at + end);
         words.remove(at);
+    }
+}
+
+/// Parentheses around the join behind the USING of a MERGE: from there to the last ON before the first WHEN.
+fn with_joined_source(words: &mut Vec<TokenWithSpan>) {
+    let (mut depth, mut source, mut joined, mut condition) = (0_usize, None, false, None);
+    for (at, word) in words.iter().enumerate() {
+        match (&word.token, keyword(word)) {
+            (Token::LParen, _) => depth += 1,
+            (Token::RParen, _) => depth = depth.saturating_sub(1),
+            (_, Some(Keyword::USING)) if depth == 0 && source.is_none() => source = Some(at + 1),
+            (_, Some(Keyword::JOIN)) if depth == 0 => joined |= source.is_some(),
+            (_, Some(Keyword::ON)) if depth == 0 => condition = Some(at),
+            (_, Some(Keyword::WHEN)) if depth == 0 => break,
+            _ => {}
+        }
+    }
+    if let (Some(source), Some(condition), true) = (source, condition, joined) {
+        let parenthesis = |token, at: usize, words: &[TokenWithSpan]| TokenWithSpan { token, span: words[at].span };
+        let (open, close) = (parenthesis(Token::LParen, source, words), parenthesis(Token::RParen, condition, words));
+        words.insert(condition, close);
+        words.insert(source, open);
     }
 }
 

@@ -9,7 +9,6 @@ use crate::syntax::{is_significant, keyword};
 
 /// Words that begin a form, the words behind them, what it is called, and the way out.
 const FORMS: &[(&str, &str, &str)] = &[
-    ("ROWS FROM (", "ROWS FROM (...)", "Join the functions, each WITH ORDINALITY, on their ordinality."),
     ("WHERE CURRENT OF", "WHERE CURRENT OF", "Name the row by its key."),
     ("SEARCH BREADTH FIRST", "SEARCH in a recursive query", "Collect the path in an array, and order by it."),
     ("SEARCH DEPTH FIRST", "SEARCH in a recursive query", "Collect the path in an array, and order by it."),
@@ -63,15 +62,6 @@ fn refuse_here(words: &[&TokenWithSpan], at: usize, first: Option<Keyword>, in_s
     let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at));
     let is = |token: Option<&&TokenWithSpan>, wanted: &Token| token.is_some_and(|token| token.token == *wanted);
     let word = |word: &str| is_word(words[at], word);
-    if word("VARIADIC")
-        && (is(before(1), &Token::LParen) || is(before(1), &Token::Comma))
-        && !matches!(words.get(at + 1).map(|t| &t.token), None | Some(Token::Comma | Token::RParen | Token::Period))
-        && !matches!(first, Some(Keyword::CREATE | Keyword::ALTER | Keyword::COMMENT))
-    {
-        return Err(SqlError::not_supported("VARIADIC arguments").with_hint(
-            "Write the items one by one, or give the array to a function that takes one, as array_to_string does.",
-        ));
-    }
     if word("CYCLE") && is(before(1), &Token::RParen) && first != Some(Keyword::CREATE) && first != Some(Keyword::ALTER)
     {
         return Err(SqlError::not_supported("CYCLE in a recursive query")
@@ -85,12 +75,6 @@ fn refuse_here(words: &[&TokenWithSpan], at: usize, first: Option<Keyword>, in_s
     {
         return Err(SqlError::not_supported("comparison of rows by their bytes")
             .with_hint("Use =, <> and the other comparisons."));
-    }
-    if (word("LIKE") || word("ILIKE"))
-        && words.get(at + 1).is_some_and(|t| ["ANY", "SOME", "ALL"].iter().any(|word| is_word(t, word)))
-        && words.get(at + 3).is_some_and(|t| ["SELECT", "VALUES", "WITH", "TABLE"].iter().any(|word| is_word(t, word)))
-    {
-        return Err(SqlError::not_supported("LIKE ANY of a sub-query").with_hint("Use LIKE ANY (ARRAY(SELECT ...))."));
     }
     if word("SUBSTRING") && is(words.get(at + 1), &Token::LParen) && has_for_first(&words[at + 2..]) {
         return Err(SqlError::not_supported("SUBSTRING with FOR before FROM").with_hint("Write FROM first."));
@@ -230,13 +214,10 @@ mod tests {
     fn what_is_not_done_is_no_syntax_error() {
         for sql in [
             "DELETE FROM t WHERE CURRENT OF c",
-            "SELECT * FROM ROWS FROM (f(1), g(2))",
             "SELECT * FROM json_to_record('{}') AS (a int, b text)",
-            "SELECT concat(VARIADIC a) FROM t",
             "UPDATE t SET b = 1, a[1] = 5",
             "UPDATE t AS x SET a[1] = 5",
             "SELECT a *= b FROM t",
-            "SELECT a LIKE ANY (SELECT 'x') FROM t",
             "SELECT substring(a FOR 2 FROM 1) FROM t",
             "UPDATE t SET a [ 1 : 2 ] = b",
             "INSERT INTO t (b, a[1]) VALUES (1, 2)",

@@ -23,6 +23,9 @@ pub(crate) fn readable(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpa
         let is_before_list = words.get(at + 1).is_some_and(|next| next.token == Token::LParen);
         if quantifies(word) && is_before_list {
             name_operator(&mut kept);
+            if is_word(word, "ALL") {
+                symbol_of_pattern(&mut kept);
+            }
             if let Some(symbol) = kept.last().and_then(|token| symbol(&token.token))
                 && !OF_ITEMS.contains(&symbol.as_str())
             {
@@ -41,6 +44,25 @@ pub(crate) fn readable(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpa
         }
     }
     Ok(kept)
+}
+
+/// Puts the operator in the place of LIKE at the end, which the parser does not read before ALL.
+fn symbol_of_pattern(kept: &mut Vec<TokenWithSpan>) {
+    let Some(word) = kept.last() else { return };
+    let ignores_case = is_word(word, "ILIKE");
+    if !ignores_case && !is_word(word, "LIKE") {
+        return;
+    }
+    let span = word.span;
+    kept.pop();
+    let is_not = kept.pop_if(|before| is_word(before, "NOT")).is_some();
+    let token = match (is_not, ignores_case) {
+        (false, false) => Token::DoubleTilde,
+        (false, true) => Token::DoubleTildeAsterisk,
+        (true, false) => Token::ExclamationMarkDoubleTilde,
+        (true, true) => Token::ExclamationMarkDoubleTildeAsterisk,
+    };
+    kept.push(TokenWithSpan { token, span });
 }
 
 fn quantifies(token: &TokenWithSpan) -> bool {

@@ -5,8 +5,10 @@
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
-pub(crate) use tablegate_bind::SYMMETRIC;
+use tablegate_bind::query::EXCLUSIONS;
+use tablegate_bind::query::bound::FrameExclusion;
 pub(crate) use tablegate_bind::statement::{DEFAULT_VALUES, DO_NOTHING};
+pub(crate) use tablegate_bind::{ROWS_FROM, SYMMETRIC, VARIADIC};
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::grouped_queries::with_grouped_queries;
@@ -16,8 +18,7 @@ use crate::syntax::{is_significant, keyword};
 /// Respells one statement.
 ///
 /// # Errors
-/// 0A000 for EXCLUDE in a window frame, for an alias behind USING and for the fields of an expression, which nothing stands
-/// for.
+/// 0A000 for an alias behind USING and for the fields of an expression, which nothing stands for.
 pub(crate) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
     let first = tokens.iter().find(|t| is_significant(t)).and_then(keyword);
     let tokens = with_grouped_queries(with_array_brackets(tokens));
@@ -33,8 +34,20 @@ pub(crate) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
     let mut source = tokens.into_iter().filter(is_significant).peekable();
     let mut kept: Vec<TokenWithSpan> = Vec::new();
     let mut in_merge = first == Some(Keyword::MERGE);
+    // How deep the calls are whose last argument is VARIADIC.
+    let (mut depth, mut spread) = (0_usize, Vec::new());
     while let Some(token) = source.next() {
         in_merge |= keyword(&token) == Some(Keyword::MERGE);
+        match token.token {
+            Token::LParen | Token::LBracket => depth += 1,
+            Token::RParen | Token::RBracket => {
+                if spread.pop_if(|of| *of == depth).is_some() {
+                    kept.push(symbol(&token, Token::RParen));
+                }
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
+        }
         if token.token == Token::Mul && kept.last().is_some_and(|before| before.token == Token::Period) {
             whole_row(&mut kept, token, source.peek())?;
             continue;
@@ -87,11 +100,38 @@ pub(crate) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
                 match option.as_ref().and_then(keyword) {
                     // What a frame has anyway.
                     Some(Keyword::NO) => drop(source.next()),
-                    _ => {
-                        return Err(SqlError::not_supported("EXCLUDE in a window frame")
-                            .with_hint("Compute over the whole frame, and take the row's own value off."));
+                    Some(Keyword::CURRENT) => {
+                        source.next();
+                        exclude(&mut kept, FrameExclusion::CurrentRow);
                     }
+                    Some(Keyword::GROUP) => exclude(&mut kept, FrameExclusion::Group),
+                    _ => exclude(&mut kept, FrameExclusion::Ties),
                 }
+            }
+            // The parser takes a text for an interval, and reads no cast behind it.
+            None if matches!(token.token, Token::SingleQuotedString(_))
+                && begins_bound(&kept)
+                && source.peek().is_some_and(|next| next.token == Token::DoubleColon) =>
+            {
+                let (open, close) = (symbol(&token, Token::LParen), symbol(&token, Token::RParen));
+                kept.extend([open, token]);
+                while let Some(part) =
+                    source.next_if(|next| !matches!(keyword(next), Some(Keyword::PRECEDING | Keyword::FOLLOWING)))
+                {
+                    kept.push(part);
+                }
+                kept.push(close);
+            }
+            // A function of functions to the parser.
+            Some(Keyword::ROWS) if source.peek().and_then(keyword) == Some(Keyword::FROM) => {
+                source.next();
+                kept.push(symbol(&token, Token::make_word(ROWS_FROM, Some('"'))));
+            }
+            Some(_) if is_called(&token, "VARIADIC") && begins_argument(kept.last(), source.peek()) => {
+                spread.push(depth);
+                let marker = symbol(&token, Token::make_word(VARIADIC, Some('"')));
+                let open = symbol(&token, Token::LParen);
+                kept.extend([marker, open]);
             }
             Some(Keyword::AS) if follows_using(&kept) => {
                 return Err(SqlError::not_supported("an alias behind USING (...)")
@@ -301,6 +341,56 @@ fn names_table(before: Option<&TokenWithSpan>) -> bool {
         )
 }
 
+/// Puts what EXCLUDE says behind the keys of ORDER BY, before the frame that the tokens end with.
+fn exclude(kept: &mut Vec<TokenWithSpan>, exclusion: FrameExclusion) {
+    let Some((_, name)) = EXCLUSIONS.iter().find(|(known, _)| *known == exclusion) else { return };
+    let mut depth = 0_usize;
+    let mut is_sorted = false;
+    let mut frame = None;
+    for (at, token) in kept.iter().enumerate().rev() {
+        match (&token.token, keyword(token)) {
+            (Token::RParen, _) => depth += 1,
+            (Token::LParen, _) if depth == 0 => break,
+            (Token::LParen, _) => depth -= 1,
+            (_, Some(Keyword::ROWS | Keyword::RANGE | Keyword::GROUPS)) if depth == 0 && frame.is_none() => {
+                frame = Some(at);
+            }
+            (_, Some(Keyword::ORDER)) if depth == 0 && frame.is_some() => {
+                is_sorted = true;
+                break;
+            }
+            _ => {}
+        }
+    }
+    let Some(at) = frame else { return };
+    let place = kept[at].clone();
+    let before = match is_sorted {
+        true => vec![symbol(&place, Token::Comma)],
+        false => vec![word(&place, "ORDER", Keyword::ORDER), word(&place, "BY", Keyword::BY)],
+    };
+    let marker = symbol(&place, Token::make_word(name, Some('"')));
+    kept.splice(at..at, before.into_iter().chain([marker]));
+}
+
+/// Whether VARIADIC stands before an argument here.
+fn begins_argument(before: Option<&TokenWithSpan>, next: Option<&TokenWithSpan>) -> bool {
+    let follows = matches!(before.map(|token| &token.token), Some(Token::LParen | Token::Comma));
+    let ends = matches!(next.map(|token| &token.token), None | Some(Token::Comma | Token::RParen | Token::Period));
+    follows && !ends
+}
+
+/// Whether a bound of a frame begins behind the tokens.
+fn begins_bound(kept: &[TokenWithSpan]) -> bool {
+    let begins_frame = |token: Option<&TokenWithSpan>| {
+        matches!(token.and_then(keyword), Some(Keyword::ROWS | Keyword::RANGE | Keyword::GROUPS))
+    };
+    match kept.last().and_then(keyword) {
+        Some(Keyword::BETWEEN) => begins_frame(kept.len().checked_sub(2).and_then(|at| kept.get(at))),
+        Some(Keyword::AND) => ends_frame(kept.len().checked_sub(2).and_then(|at| kept.get(at))),
+        _ => begins_frame(kept.last()),
+    }
+}
+
 fn ends_frame(before: Option<&TokenWithSpan>) -> bool {
     matches!(before.and_then(keyword), Some(Keyword::ROW | Keyword::PRECEDING | Keyword::FOLLOWING))
 }
@@ -400,6 +490,22 @@ mod tests {
     }
 
     #[test]
+    fn what_a_frame_leaves_out_stands_behind_its_order() {
+        assert_eq!(
+            respelled("SELECT sum(a) OVER (ROWS 1 PRECEDING EXCLUDE TIES) FROM t"),
+            "SELECT sum ( a ) OVER ( ORDER BY \"exclude#ties\" ROWS 1 PRECEDING ) FROM t"
+        );
+        assert_eq!(
+            respelled("SELECT 1 OVER (ORDER BY f(b) ROWS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW)"),
+            "SELECT 1 OVER ( ORDER BY f ( b ) , \"exclude#current row\" ROWS BETWEEN 1 PRECEDING AND CURRENT ROW )"
+        );
+        assert_eq!(
+            respelled("SELECT 1 OVER (ORDER BY a RANGE BETWEEN '1 day'::interval PRECEDING AND '1' FOLLOWING)"),
+            "SELECT 1 OVER ( ORDER BY a RANGE BETWEEN ( '1 day' :: interval ) PRECEDING AND '1' FOLLOWING )"
+        );
+    }
+
+    #[test]
     fn only_is_what_there_is() {
         assert_eq!(respelled("SELECT a FROM ONLY t FETCH FIRST ROW ONLY"), "SELECT a FROM t FETCH FIRST ROW ONLY");
     }
@@ -427,11 +533,7 @@ mod tests {
 
     #[test]
     fn what_nothing_stands_for_is_refused() {
-        for sql in [
-            "SELECT f(1).*",
-            "SELECT sum(a) OVER (ROWS 1 PRECEDING EXCLUDE TIES) FROM t",
-            "SELECT 1 FROM t JOIN u USING (a) AS x",
-        ] {
+        for sql in ["SELECT f(1).*", "SELECT 1 FROM t JOIN u USING (a) AS x"] {
             let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
             assert!(respell(tokens).is_err(), "{sql}");
         }

@@ -23,6 +23,26 @@ const EDM_TYPE: &str = "edm_type";
 const OF_TRUE_TYPES: &[(&str, &str, &str)] =
     &[("_pg_truetypid", "typbasetype", "atttypid"), ("_pg_truetypmod", "typtypmod", "atttypmod")];
 
+/// Functions of many arguments, what gives the same of an array of the last ones, and where that has it.
+const OF_LISTS: &[(&str, &str, ListOrder)] = &[
+    ("concat", "array_to_string", ListOrder::Joined("")),
+    ("concat_ws", "array_to_string", ListOrder::First),
+    ("json_build_array", "array_to_json", ListOrder::Last),
+    ("jsonb_build_array", "to_jsonb", ListOrder::Last),
+    ("json_extract_path", "json_at", ListOrder::Last),
+    ("jsonb_extract_path", "json_at", ListOrder::Last),
+    ("json_extract_path_text", "json_at_text", ListOrder::Last),
+    ("jsonb_extract_path_text", "json_at_text", ListOrder::Last),
+];
+
+#[derive(Clone, Copy)]
+enum ListOrder {
+    First,
+    Last,
+    /// With a text that stands between the items.
+    Joined(&'static str),
+}
+
 impl Pass<'_> {
     pub(super) fn bound_function(&self, expr: &BoundExpr, around: &dyn Surroundings) -> SqlResult<Expr> {
         let ExprKind::Call { function, arguments, names, variadic, .. } = &expr.kind else {
@@ -32,11 +52,11 @@ impl Pass<'_> {
         let arguments = match arguments.split_last() {
             Some((list, first)) if *variadic => match &list.without_implicit_casts().kind {
                 // A list that the call writes out.
-                ExprKind::Array { items, is_of_arrays: false } => {
+                ExprKind::Array { items, is_of_arrays: false } if !function.name.contains("_extract_path") => {
                     spread = first.iter().chain(items).cloned().collect();
                     &spread
                 }
-                _ => return Err(SqlError::not_supported("VARIADIC in this place")),
+                _ => return self.call_of_list(&function.name, first, list, around),
             },
             _ => arguments,
         };
@@ -73,6 +93,33 @@ impl Pass<'_> {
             "current_setting" if around.changes_settings() => self.bound_call(SETTING_BY_ROW, arguments, around),
             name => self.bound_call(name, arguments, around),
         }
+    }
+
+    /// A function of many arguments of which an array has the last ones: as the function of an array that gives the same.
+    fn call_of_list(
+        &self,
+        name: &str,
+        first: &[BoundExpr],
+        list: &BoundExpr,
+        around: &dyn Surroundings,
+    ) -> SqlResult<Expr> {
+        let Some((_, of_array, order)) = OF_LISTS.iter().find(|(known, ..)| *known == name) else {
+            return Err(SqlError::not_supported(format!(
+                "VARIADIC before an array that is computed, as {name} is given"
+            ))
+            .with_hint("Write the items one by one: VARIADIC ARRAY[a, b]."));
+        };
+        let list = self.bound_operand(list, around)?;
+        let mut arguments = self.bound_operands(first, around)?;
+        match order {
+            ListOrder::Last => arguments.push(list),
+            ListOrder::First => arguments.insert(0, list),
+            ListOrder::Joined(between) => {
+                let between = Expr::Literal(ScalarValue::from(*between), None);
+                arguments.extend([list, self.operand(between, around.schema())?]);
+            }
+        }
+        self.bound_call(of_array, arguments, around)
     }
 
     /// The columns that a function of two rows looks at, where it is one; the catalogue answers of these.

@@ -41,6 +41,7 @@ use tablegate_types::stack::deeper;
 
 pub(crate) use self::call::no_stored_type;
 pub(crate) use self::sub_query::{outward, sub_query_of};
+use super::frames::BeyondFrame;
 use super::plans::rows_so_far;
 use super::{Pass, chains, costs};
 use crate::expr::catalog_functions::oids_of;
@@ -194,7 +195,7 @@ impl<'p> Forms<'p> {
     /// 42883 for what cannot be sorted.
     pub(crate) fn window(&self, call: Expr, around: &dyn Surroundings) -> SqlResult<Expr> {
         match call {
-            Expr::WindowFunction(call) => Ok(self.0.window(*call, around.schema())?),
+            Expr::WindowFunction(call) => Ok(self.0.window(*call, BeyondFrame::default(), around.schema())?),
             other => Ok(other),
         }
     }

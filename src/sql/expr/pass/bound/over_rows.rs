@@ -17,7 +17,7 @@ use datafusion::prelude::lit;
 use tablegate_bind::BoundQuery;
 use tablegate_bind::catalogue::oids;
 use tablegate_bind::expr::{BoundExpr, ExprKind, Literal, OverRows, Window};
-use tablegate_bind::query::bound::{BoundWindow, Frame, FrameBound, FrameUnit};
+use tablegate_bind::query::bound::{BoundWindow, Frame, FrameBound, FrameExclusion, FrameUnit};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::input::parse_text;
 use tablegate_types::oid::declared_of_oid;
@@ -29,8 +29,10 @@ use crate::expr::aggregates::{self, ITEMS_OF, NUMBERS_OF, SORTED_OF, SUM_OF};
 use crate::expr::literal;
 use crate::expr::meaning::{Collected, Meaning, SortedSet};
 use crate::expr::pass::Pass;
+use crate::expr::pass::frames::BeyondFrame;
 use crate::expr::pass::outputs::window_value;
 use crate::expr::typed::{Shape, ValueType};
+use crate::expr::windows::{Bound, Bounds, Exclusion};
 
 /// Aggregates of their arguments: name, function of one row's arguments, function of the array of what it gives.
 const OF_ARRAYS: &[(&str, &str, &str)] = &[
@@ -190,8 +192,8 @@ impl Pass<'_> {
     ) -> SqlResult<Expr> {
         let mut call = WindowFunction::new(over_windows(name)?, arguments);
         call.params.filter = self.bound_filter(rows, around)?;
-        self.bound_window(window, query, &mut call, around)?;
-        let call = self.window(call, around.schema())?;
+        let beyond = self.bound_window(window, query, &mut call, around)?;
+        let call = self.window(call, beyond, around.schema())?;
         Ok(window_value(call, around.schema())?)
     }
 
@@ -242,7 +244,7 @@ impl Pass<'_> {
         query: &BoundQuery,
         call: &mut WindowFunction,
         around: &dyn Surroundings,
-    ) -> SqlResult<()> {
+    ) -> SqlResult<BeyondFrame> {
         let target = |number: usize| match query.targets.get(number) {
             Some(target) => self.bound(&target.expr, around),
             None => Err(SqlError::not_supported("a window over what is no target")),
@@ -254,18 +256,50 @@ impl Pass<'_> {
             let expr = target(item.target)?;
             call.params.order_by.push(SortExpr { expr, asc: !item.descending, nulls_first: item.nulls_first });
         }
+        let mut beyond = BeyondFrame::default();
         call.params.window_frame = match &window.frame {
             None => WindowFrame::new((!window.order.is_empty()).then_some(false)),
             Some(frame) => {
+                beyond.exclusion = exclusion_of(frame);
+                beyond.bounds = self.computed_bounds(frame, around)?;
                 if let (FrameUnit::Range, Some(key)) = (frame.unit, call.params.order_by.first_mut()) {
                     self.with_digits_of(frame, &mut key.expr, around)?;
                 }
                 let key = call.params.order_by.first().map(|key| self.operand(key.expr.clone(), around.schema()));
                 let key = key.transpose()?.map(|key| key.value_type.data_type);
-                frame_of(frame, key.as_ref())?
+                match beyond.bounds {
+                    Some(_) => WindowFrame::new(None),
+                    None => frame_of(frame, key.as_ref())?,
+                }
             }
         };
-        Ok(())
+        Ok(beyond)
+    }
+
+    /// Bounds that are counted in rows or groups, of which one is not written out, and their distances.
+    fn computed_bounds(&self, frame: &Frame, around: &dyn Surroundings) -> SqlResult<Option<(Bounds, Vec<Expr>)>> {
+        let mut distances = Vec::new();
+        let mut is_computed = false;
+        let mut bound = |bound: &FrameBound| {
+            let (offset, kind) = match bound {
+                FrameBound::UnboundedPreceding | FrameBound::UnboundedFollowing => {
+                    return SqlResult::Ok(Bound::Unbounded);
+                }
+                FrameBound::CurrentRow => return Ok(Bound::CurrentRow),
+                FrameBound::Preceding(offset) => (offset, Bound::Preceding),
+                FrameBound::Following(offset) => (offset, Bound::Following),
+            };
+            is_computed |= constant(offset).is_none();
+            let distance = self.cast_to(self.bound_operand(offset, around)?, &SqlType::Int8)?;
+            distances.push(distance);
+            Ok(kind)
+        };
+        if frame.unit == FrameUnit::Range {
+            return Ok(None);
+        }
+        let (start, end) = (bound(&frame.start)?, bound(&frame.end)?);
+        let bounds = Bounds { counts_groups: frame.unit == FrameUnit::Groups, start, end };
+        Ok(is_computed.then_some((bounds, distances)))
     }
 
     /// A number that is sorted by, with as many digits behind the point as the distances of a frame have.
@@ -317,6 +351,15 @@ fn over_windows(name: &str) -> SqlResult<WindowFunctionDefinition> {
     }
 }
 
+fn exclusion_of(frame: &Frame) -> Exclusion {
+    match frame.exclusion {
+        FrameExclusion::NoOthers => Exclusion::NoOthers,
+        FrameExclusion::CurrentRow => Exclusion::CurrentRow,
+        FrameExclusion::Group => Exclusion::Group,
+        FrameExclusion::Ties => Exclusion::Ties,
+    }
+}
+
 /// # Errors
 /// 22013 for a bound before the first row that there can be; 0A000 for one that is not written out.
 fn frame_of(frame: &Frame, key: Option<&DataType>) -> SqlResult<WindowFrame> {
@@ -362,7 +405,19 @@ fn distance(offset: &BoundExpr, unit: FrameUnit, key: Option<&DataType>, which: 
         }
         FrameUnit::Rows | FrameUnit::Groups => Ok(value.cast_to(&DataType::UInt64)?),
         FrameUnit::Range if matches!(value, ScalarValue::IntervalMonthDayNano(_)) => Ok(value),
-        FrameUnit::Range => Ok(value.cast_to(key.ok_or_else(refused)?)?),
+        FrameUnit::Range => {
+            let key = key.ok_or_else(refused)?;
+            // No two values of the type are farther from each other than its greatest value, or it makes no difference.
+            value.cast_to(key).or_else(|error| greatest(key).ok_or(error)).map_err(Into::into)
+        }
+    }
+}
+
+fn greatest(integer: &DataType) -> Option<ScalarValue> {
+    match integer {
+        DataType::Int16 => Some(ScalarValue::from(i16::MAX)),
+        DataType::Int32 => Some(ScalarValue::from(i32::MAX)),
+        _ => None,
     }
 }
 
