@@ -7,7 +7,7 @@ export PROPTEST_RNG_SEED
 # One target directory outside the checkout: it is shared by `make`, CI and whatever else builds here.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/tablegate-target
 
-.PHONY: help build test clients azurite differential fuzz attack lint fmt run
+.PHONY: help build test clients azurite differential regression fuzz attack lint fmt run
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -27,6 +27,9 @@ azurite: ## Install the emulator that tests of remote stores start, outside the 
 
 differential: ## Compare 20,000 generated statements with PostgreSQL 15 (DIFFERENTIAL_SEED=n for others)
 	DIFFERENTIAL_STATEMENTS=$${DIFFERENTIAL_STATEMENTS:-20000} cargo test --test outside differential:: -- --nocapture
+
+regression: ## Compare PostgreSQL's regression files with what is answered here (REGRESSION_FOLDER=.../src/test/regress, REGRESSION_FILES)
+	cargo test --test outside regression:: -- --nocapture
 
 fuzz: ## Send damaged conversations, and all forms nested to 1 MB, for ten minutes each (FUZZ_SECONDS, DEPTH_SECONDS, FUZZ_SEED)
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-600} DEPTH_SECONDS=$${DEPTH_SECONDS:-600} cargo test --test outside fuzz:: -- --nocapture

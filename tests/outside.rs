@@ -11,6 +11,7 @@ mod differential;
 mod dump;
 mod fuzz;
 mod readme;
+mod regression;
 mod rest;
 mod support;
 mod tpch;
