@@ -9,6 +9,26 @@ use crate::coerce::common_modifier;
 use crate::expr::{BoundExpr, ExprKind, Literal};
 use crate::place::{AtPlace, Place};
 
+/// # Errors
+/// 0A000 where a part would have to be computed for some rows only, and gives rows of its own.
+fn without_rows(bound: BoundExpr, construct: &str) -> SqlResult<BoundExpr> {
+    let mut found = None;
+    bound.any(&mut |part| {
+        let gives_rows = matches!(&part.kind, ExprKind::Call { function, .. } if function.gives_rows);
+        found = found.or(gives_rows.then_some(part.place));
+        found.is_some()
+    });
+    match found {
+        Some(place) => {
+            let message = format!("set-returning functions are not allowed in {construct}");
+            Err(SqlError::new(ErrorKind::FeatureNotSupported, message)
+                .with_hint("You might be able to move the set-returning function into a LATERAL FROM item.")
+                .at_place(place))
+        }
+        None => Ok(bound),
+    }
+}
+
 impl Binder<'_> {
     pub(super) fn case(
         &mut self,
@@ -55,16 +75,11 @@ impl Binder<'_> {
         let ty = self.lookup.made_of(common, modifier, results.iter().chain([&otherwise]))?;
         let branches = conditions.into_iter().zip(results).collect();
         let kind = ExprKind::Case { operand: operand.map(Box::new), branches, otherwise: Box::new(otherwise) };
-        Ok(BoundExpr::new(kind, ty, place))
+        without_rows(BoundExpr::new(kind, ty, place), "CASE")
     }
 
     pub(super) fn coalesce(&mut self, arguments: Vec<BoundExpr>, place: Place) -> SqlResult<BoundExpr> {
-        let bound = self.of_one_type(arguments, "COALESCE", place, ExprKind::Coalesce)?;
-        if bound.gives_rows() {
-            let message = "set-returning functions are not allowed in COALESCE";
-            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message).at_place(place));
-        }
-        Ok(bound)
+        without_rows(self.of_one_type(arguments, "COALESCE", place, ExprKind::Coalesce)?, "COALESCE")
     }
 
     pub(super) fn of_one_type(

@@ -173,6 +173,8 @@ impl Level<'_> {
     pub(crate) fn relation_entry(&mut self, relation: RelationRef, alias: &Alias) -> SqlResult<usize> {
         let columns = columns_of(self, &relation);
         let name = alias.name.clone().unwrap_or_else(|| relation.name.clone());
+        let shown = relation.columns.iter().filter(|column| !column.is_hidden).count();
+        check_names(shown, alias.columns.len(), &name)?;
         let columns = renamed(columns, &alias.columns, &name)?;
         let source = RangeSource::Table { relation, only: false };
         let has_alias = alias.name.is_some();
@@ -291,16 +293,20 @@ pub(crate) fn columns_of(level: &Level<'_>, relation: &Relation) -> Vec<RangeCol
     relation.columns.iter().map(column).collect()
 }
 
+fn check_names(has: usize, given: usize, table: &str) -> SqlResult<()> {
+    if given <= has {
+        return Ok(());
+    }
+    let message = format!("table \"{table}\" has {has} columns available but {given} columns specified");
+    Err(SqlError::new(ErrorKind::InvalidColumnReference, message))
+}
+
 /// The columns under the names that an alias gives the first of them.
 ///
 /// # Errors
 /// 42P10 for more names than columns.
 pub(super) fn renamed(mut columns: Vec<RangeColumn>, names: &[String], table: &str) -> SqlResult<Vec<RangeColumn>> {
-    if names.len() > columns.len() {
-        let (has, given) = (columns.len(), names.len());
-        let message = format!("table \"{table}\" has {has} columns available but {given} columns specified");
-        return Err(SqlError::new(ErrorKind::InvalidColumnReference, message));
-    }
+    check_names(columns.len(), names.len(), table)?;
     for (column, name) in columns.iter_mut().zip(names) {
         column.name.clone_from(name);
     }

@@ -11,7 +11,9 @@ use arrow::array::{ArrayRef, Int64Array, StringArray, TimestampMicrosecondArray}
 use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::datasource::MemTable;
+use datafusion::logical_expr::LogicalPlan;
 use sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, TableAlias, TableFactor, TableWithJoins,
 };
@@ -68,6 +70,10 @@ impl Returning {
         let schema = Arc::new(Schema::new(fields));
         let tables = tables_of(relation, &others, &[RecordBatch::new_empty(schema.clone())])?;
         let planned = planner.plan_with(&query, &tables, declared).await?;
+        if planned.plan.exists(|node| Ok(matches!(node, LogicalPlan::Unnest(_))))? {
+            let message = "set-returning functions are not allowed in RETURNING";
+            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
+        }
         planned.learn(declared);
         let shows_versions = shows_versions(relation, alias, items);
         let relation = relation.clone();

@@ -34,6 +34,7 @@ mod labels;
 mod lexemes;
 mod lifted;
 mod modes;
+mod numbers;
 mod parse;
 pub(super) mod source;
 mod spans;

@@ -28,6 +28,7 @@ use super::dialect::{
     change, comment, fetch_first, grant, like, names, not_done, operators, plain, role, set_forms, storage,
     transaction, utility,
 };
+use super::numbers;
 use super::source::SourceText;
 use super::syntax_error::{syntax_error, unexpected_token};
 use super::{Command, ExplainCommand, Statement, depth, is_significant, keyword};
@@ -48,6 +49,7 @@ pub(crate) fn parse_held(sql: &str, held: Arc<dyn Any + Send + Sync>) -> SqlResu
 
 fn parse_source(sql: &SourceText) -> SqlResult<Vec<Statement>> {
     let tokens = tokens_of(sql)?;
+    numbers::refuse_junk(sql, &tokens)?;
     let mut depth = 0_usize;
     let ends = |token: &TokenWithSpan| {
         match token.token {

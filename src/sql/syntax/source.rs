@@ -55,6 +55,11 @@ impl SourceText {
         Self(Arc::new(Text { text: text.into(), lines, strides, _held: held }))
     }
 
+    /// The text behind a character position, from 1.
+    pub(crate) fn from(&self, position: usize) -> &str {
+        self.get(self.place(position)..).unwrap_or_default()
+    }
+
     /// The text between two character positions, from 1.
     pub(crate) fn between(&self, from: usize, to: usize) -> &str {
         self.get(self.place(from)..self.place(to)).unwrap_or_default()

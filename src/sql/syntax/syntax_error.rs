@@ -15,10 +15,22 @@ pub(super) fn unexpected_token(
 ) -> Box<SqlError> {
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |token| token.span.end);
     match token {
-        None => SqlError::new(ErrorKind::Syntax, "syntax error at end of input").at(sql.position(end)),
+        None => at_end(sql, end),
         Some(token) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{}\"", token.token))
             .at(sql.position(token.span.start)),
     }
+}
+
+/// A statement that ends too early: with the text, or at a semicolon.
+fn at_end(sql: &SourceText, end: Location) -> Box<SqlError> {
+    let position = sql.position(end);
+    let behind = sql.from(position);
+    let blank = behind.len() - behind.trim_start().len();
+    let message = match behind[blank..].starts_with(';') {
+        true => "syntax error at or near \";\"",
+        false => "syntax error at end of input",
+    };
+    SqlError::new(ErrorKind::Syntax, message).at(position + behind[..blank].chars().count())
 }
 
 /// sqlparser's message, said as PostgreSQL says it, with the position.
@@ -30,7 +42,7 @@ pub(super) fn syntax_error(sql: &SourceText, end: Location, error: &ParserError)
     let (what, location) = split_location(text);
     let position = sql.position(location.unwrap_or(end));
     let error = match what.rsplit_once("found: ") {
-        Some((_, "EOF")) => SqlError::new(ErrorKind::Syntax, "syntax error at end of input"),
+        Some((_, "EOF")) => return at_end(sql, location.unwrap_or(end)),
         Some((expected, found)) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{found}\""))
             .with_detail(expected.trim_end_matches([',', ' ']).to_owned() + "."),
         None => SqlError::new(ErrorKind::Syntax, format!("syntax error: {what}")),

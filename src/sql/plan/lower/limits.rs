@@ -31,7 +31,7 @@ impl Lowering<'_> {
         if query.limit.is_none() && query.offset.is_none() {
             return Ok(plan);
         }
-        if query.with_ties || asks_query(query) {
+        if query.with_ties || asks(query) {
             return self.numbered(plan, order, level);
         }
         let around = Around::new(self, level, plan.schema().clone());
@@ -43,7 +43,11 @@ impl Lowering<'_> {
     fn numbered(&self, plan: LogicalPlan, order: &[SortExpr], level: &Level<'_>) -> SqlResult<LogicalPlan> {
         let query = level.query;
         let columns: Vec<Expr> = columns_of(&plan).collect();
-        let calls = [row_number(), rank()].map(|call| call.order_by(order.to_vec()).build());
+        // Without an order all rows are of one rank, which nobody asks for.
+        let calls = match order {
+            [] => vec![Ok(row_number())],
+            order => vec![row_number(), rank()].into_iter().map(|call| call.order_by(order.to_vec()).build()).collect(),
+        };
         let around = Around::new(self, level, plan.schema().clone());
         let calls = calls.into_iter().map(|call| self.forms.window(call?, &around)).collect::<SqlResult<_>>()?;
         let (windows, computed) = self.over_windows(plan, calls)?;
@@ -125,7 +129,14 @@ fn or_none(count: Expr) -> Result<Expr> {
     when(count.clone().is_null(), lit(0_i64)).otherwise(count)
 }
 
-fn asks_query(query: &BoundQuery) -> bool {
+/// Whether a count is asked of a query, or is another one each time.
+fn asks(query: &BoundQuery) -> bool {
     let mut counts = [&query.limit, &query.offset].into_iter().flatten();
-    counts.any(|count| count.any(&mut |part| matches!(part.kind, ExprKind::SubQuery { .. })))
+    counts.any(|count| {
+        count.any(&mut |part| match &part.kind {
+            ExprKind::SubQuery { .. } => true,
+            ExprKind::Call { function, .. } => function.volatility == b'v',
+            _ => false,
+        })
+    })
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::common::Column;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Distinct as Once, DistinctOn, Expr, Filter, LogicalPlan, Projection, Sort, SortExpr};
 use tablegate_bind::BoundQuery;
 use tablegate_bind::expr::{BoundExpr, ExprKind};
@@ -31,18 +32,57 @@ impl Lowering<'_> {
             let having = query.having.as_ref().map(|having| around.condition(having)).transpose()?;
             (plan, exprs) = self.grouped(plan, exprs, having, level)?;
         }
-        let (plan, exprs) = self.over_windows(plan, exprs)?;
+        let (mut plan, mut exprs) = self.over_windows(plan, exprs)?;
+        let mut distinct = &query.distinct;
+        if let Distinct::On(keys) = distinct
+            && items_come_later(&exprs, keys, &query.order)?
+        {
+            (plan, exprs) = self.chosen(plan, exprs, keys, &query.order)?;
+            distinct = &Distinct::No;
+        }
         let all: Vec<usize> = (0..exprs.len()).collect();
         let (plan, exprs) = self.over_items(plan, exprs, &all)?;
-        self.listed(plan, exprs, level)
+        self.listed(plan, exprs, distinct, level)
+    }
+
+    /// The rows that DISTINCT ON chooses, before functions of the list make several of one.
+    fn chosen(
+        &self,
+        plan: LogicalPlan,
+        mut exprs: Vec<Expr>,
+        keys: &[usize],
+        order: &[SortItem],
+    ) -> SqlResult<(LogicalPlan, Vec<Expr>)> {
+        let mut columns: Vec<Expr> = columns_of(&plan).collect();
+        let mut places = Vec::new();
+        for target in keys.iter().copied().chain(order.iter().map(|item| item.target)) {
+            if places.iter().any(|(known, _)| *known == target) {
+                continue;
+            }
+            let name = format!("chosen by#{target}");
+            let expr = std::mem::replace(&mut exprs[target], Expr::Column(Column::from_name(name.clone())));
+            places.push((target, columns.len()));
+            columns.push(expr.alias(name));
+        }
+        let place = |target: usize| places.iter().find(|(known, _)| *known == target).map_or(0, |(_, place)| *place);
+        let keys: Vec<usize> = keys.iter().map(|key| place(*key)).collect();
+        let order: Vec<SortItem> = order.iter().map(|item| SortItem { target: place(item.target), ..*item }).collect();
+        let plan = self.forms.node(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))?;
+        Ok((self.first_of_each(plan, &keys, &order)?, exprs))
     }
 
     /// The list, sorted and cut off: what is only sorted by is left out again.
-    fn listed(&self, plan: LogicalPlan, exprs: Vec<Expr>, level: &Level<'_>) -> SqlResult<LogicalPlan> {
+    fn listed(
+        &self,
+        plan: LogicalPlan,
+        exprs: Vec<Expr>,
+        distinct: &Distinct,
+        level: &Level<'_>,
+    ) -> SqlResult<LogicalPlan> {
         let query = level.query;
         let is_used = |number: usize| {
             query.order.iter().any(|item| item.target == number)
-                || matches!(&query.distinct, Distinct::On(keys) if keys.contains(&number))
+                || matches!(distinct, Distinct::On(keys) if keys.contains(&number))
         };
         // What else is hidden was grouped by, or is of a window.
         let kept: Vec<usize> =
@@ -63,7 +103,7 @@ impl Lowering<'_> {
         };
         let order = query.order.iter().map(|item| Ok(SortItem { target: place(item.target)?, ..*item }));
         let order = order.collect::<SqlResult<Vec<_>>>()?;
-        plan = match &query.distinct {
+        plan = match distinct {
             Distinct::No => self.sorted(plan, &order)?,
             Distinct::All => {
                 let plan = self.forms.node(LogicalPlan::Distinct(Once::All(Arc::new(plan))))?;
@@ -105,6 +145,22 @@ impl Lowering<'_> {
         let plan = self.forms.node(LogicalPlan::Distinct(Once::On(first)))?;
         self.sorted(plan, order)
     }
+}
+
+/// Whether functions of the list make several rows of one that DISTINCT ON has chosen: none of them is chosen or sorted by.
+fn items_come_later(exprs: &[Expr], keys: &[usize], order: &[SortItem]) -> Result<bool> {
+    let gives_rows = |expr: &Expr| expr.exists(|part| Ok(matches!(part, Expr::Unnest(_))));
+    for target in keys.iter().copied().chain(order.iter().map(|item| item.target)) {
+        if gives_rows(&exprs[target])? {
+            return Ok(false);
+        }
+    }
+    for expr in exprs {
+        if gives_rows(expr)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub(super) fn keys_of(plan: &LogicalPlan, order: &[SortItem]) -> Vec<SortExpr> {

@@ -239,7 +239,7 @@ fn tables_of(syntax: Syntax<'_>) -> Vec<ObjectName> {
 
 /// Whether the binder says nothing of the statement: it does not know such ones, or was stopped.
 fn is_not_of_the_statement(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::FeatureNotSupported | ErrorKind::Internal) || is_of_circumstances(kind)
+    kind == ErrorKind::Internal || is_of_circumstances(kind)
 }
 
 /// Whether an error is about what happened, rather than about the statement: whatever else is wrong with that stays unsaid.
