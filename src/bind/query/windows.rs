@@ -93,7 +93,7 @@ impl Level<'_> {
         }
         let start = self.frame_bound(&frame.start_bound, unit, window)?;
         let end = self.frame_bound(end, unit, window)?;
-        Ok(Frame { unit, start, end })
+        Ok(Frame { unit, start, end, is_between: frame.end_bound.is_some() })
     }
 
     fn frame_bound(
