@@ -37,9 +37,13 @@ impl QueryPrinter<'_> {
         }
         self.clause(" GROUP BY ", 1);
         self.out.push(if grouping.is_distinct { "DISTINCT " } else { "" });
-        match grouping.sets.as_slice() {
-            [] => self.sorted_targets(&grouping.keys),
-            sets => self.listed(sets, &mut |printer, set| printer.grouping_set(set, true)),
+        // An empty set beside others says nothing.
+        let is_empty = |set: &GroupingSet| matches!(set, GroupingSet::Simple(keys) if keys.is_empty());
+        let sets: Vec<&GroupingSet> = grouping.sets.iter().filter(|set| !is_empty(set)).collect();
+        match (sets.as_slice(), grouping.keys.is_empty()) {
+            ([], true) => self.out.push("()"),
+            ([], false) => self.sorted_targets(&grouping.keys),
+            (sets, _) => self.listed(sets, &mut |printer, set| printer.grouping_set(set, true)),
         }
     }
 
@@ -54,7 +58,9 @@ impl QueryPrinter<'_> {
             }
             GroupingSet::Sets(sets) => {
                 self.out.push("GROUPING SETS (");
-                self.listed(sets, &mut |printer, set| printer.grouping_set(set, false));
+                let mut flat = Vec::new();
+                add_sets(sets, &mut flat);
+                self.listed(flat, &mut |printer, set| printer.grouping_set(set, false));
                 self.out.push(")");
             }
         }
@@ -160,6 +166,16 @@ impl QueryPrinter<'_> {
                     self.out.expr(limit, false);
                 }
             }
+        }
+    }
+}
+
+/// Adds sets of keys; sets that are sets of them themselves are no others.
+fn add_sets<'s>(sets: &'s [GroupingSet], flat: &mut Vec<&'s GroupingSet>) {
+    for set in sets {
+        match set {
+            GroupingSet::Sets(inner) => add_sets(inner, flat),
+            other => flat.push(other),
         }
     }
 }

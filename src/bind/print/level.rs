@@ -126,6 +126,13 @@ impl Names for Level<'_> {
         of.map_or_else(String::new, |of| format!("{}.*", quote_ident(&of.table(entry))))
     }
 
+    fn row_type(&self, level: usize, entry: usize) -> Option<String> {
+        match &self.levels().nth(level)?.query.range.get(entry)?.source {
+            RangeSource::Table { relation, .. } => Some(self.settings.relations.relation(relation, false)),
+            _ => None,
+        }
+    }
+
     fn query(&self, number: usize, indent: isize) -> String {
         let Some(query) = self.query.sub_queries.get(number) else { return String::new() };
         QueryPrinter::text(self, query, Shown::default(), indent)

@@ -48,6 +48,10 @@ use crate::scope::Scope;
 pub trait Names {
     fn column(&self, level: usize, entry: usize, column: usize) -> String;
     fn row(&self, level: usize, entry: usize) -> String;
+    /// The type of an entry's rows, where that is a table.
+    fn row_type(&self, _level: usize, _entry: usize) -> Option<String> {
+        None
+    }
     /// The text of a query that is inside of the expression, without parentheses, where lines are indented by so much.
     fn query(&self, number: usize, indent: isize) -> String;
     /// A window of the query's, as it stands behind OVER: its name, or its definition.

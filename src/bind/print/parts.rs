@@ -53,8 +53,9 @@ impl Printer<'_> {
 
     pub(super) fn whole(&mut self, part: &BoundExpr, shows_casts: bool) {
         self.expr(part, shows_casts);
-        if let ExprKind::WholeRow { .. } = part.kind {
-            let label = self.settings.lookup.type_with_modifier(part.ty.oid, part.ty.typmod);
+        if let ExprKind::WholeRow { level, entry } = part.kind {
+            let known = self.settings.names.row_type(level, entry);
+            let label = known.unwrap_or_else(|| self.settings.lookup.type_with_modifier(part.ty.oid, part.ty.typmod));
             self.push(&format!("::{label}"));
         }
     }
@@ -196,7 +197,7 @@ impl Printer<'_> {
     }
 
     /// Operands joined from left to right: each operator has parentheses around what is before it and itself.
-    fn operation(&mut self, first: &BoundExpr, links: &[Link]) {
+    pub(super) fn operation(&mut self, first: &BoundExpr, links: &[Link]) {
         let pretty = self.settings.pretty;
         let closes = |at: usize| match (links.get(at), links.get(at + 1)) {
             (Some(own), Some(next)) if pretty => !binds_within(own.operator.name, next.operator.name, true),

@@ -239,6 +239,9 @@ impl<'l> QueryPrinter<'l> {
     /// The row locks that the query asks for itself: those of a query around it lock its rows too.
     fn own_marks(&self) -> Vec<RowMark> {
         let query = self.level.query;
+        if query.row_marks.is_empty() {
+            return Vec::new();
+        }
         let locks = |outer: &BoundQuery| {
             outer.row_marks.iter().any(|mark| match outer.range.get(mark.entry).map(|entry| &entry.source) {
                 Some(RangeSource::SubQuery(inner)) => std::ptr::eq(&**inner, query),

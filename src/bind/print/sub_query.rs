@@ -5,17 +5,16 @@ use crate::expr::{BoundExpr, ExprKind, SubQueryUse};
 
 impl Printer<'_> {
     pub(super) fn sub_query(&mut self, query: usize, used: &SubQueryUse) {
-        let operator = |test: &BoundExpr| operator_of(test);
         match used {
             SubQueryUse::Exists => self.push("(EXISTS ("),
             SubQueryUse::Value => self.push("("),
             SubQueryUse::Array => self.push("ARRAY("),
-            SubQueryUse::Row(test) => self.compared(test, operator(test)),
-            SubQueryUse::Any(test) => match operator(test) {
+            SubQueryUse::Row(test) => self.compared(test, operator_of(test)),
+            SubQueryUse::Any(test) => match operator_of(test) {
                 "=" => self.compared(test, "IN"),
                 name => self.compared(test, &format!("{name} ANY")),
             },
-            SubQueryUse::All(test) => self.compared(test, &format!("{} ALL", operator(test))),
+            SubQueryUse::All(test) => self.compared(test, &format!("{} ALL", operator_of(test))),
         }
         let text = self.settings.names.query(query, self.indent);
         self.push(&text);
@@ -28,9 +27,9 @@ impl Printer<'_> {
         match &test.kind {
             ExprKind::And(parts) | ExprKind::Or(parts) => {
                 self.push("(");
-                for (at, first) in parts.iter().filter_map(first_operand).enumerate() {
+                for (at, part) in parts.iter().enumerate() {
                     self.push(if at > 0 { ", " } else { "" });
-                    self.expr(first, true);
+                    self.left_operand(part);
                 }
                 self.push(")");
             }
@@ -39,23 +38,25 @@ impl Printer<'_> {
                 self.list(left);
                 self.push(")");
             }
-            _ => first_operand(test).into_iter().for_each(|first| self.expr(first, true)),
+            _ => self.left_operand(test),
         }
         self.push(&format!(" {operator} ("));
     }
-}
 
-fn first_operand(test: &BoundExpr) -> Option<&BoundExpr> {
-    match &test.kind {
-        ExprKind::Operation { first, .. } => Some(first),
-        _ => None,
+    /// What stands before the last operator.
+    fn left_operand(&mut self, test: &BoundExpr) {
+        let ExprKind::Operation { first, links } = &test.kind else { return };
+        match links.as_slice() {
+            [] | [_] => self.expr(first, true),
+            [before @ .., _] => self.operation(first, before),
+        }
     }
 }
 
 /// The first of the operators by which rows are compared.
 fn operator_of(test: &BoundExpr) -> &'static str {
     match &test.kind {
-        ExprKind::Operation { links, .. } => links.first().map_or("", |link| link.operator.name),
+        ExprKind::Operation { links, .. } => links.last().map_or("", |link| link.operator.name),
         ExprKind::RowComparison { operators, .. } => operators.first().map_or("", |operator| operator.name),
         ExprKind::And(parts) | ExprKind::Or(parts) => parts.first().map_or("", operator_of),
         _ => "",
