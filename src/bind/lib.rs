@@ -56,7 +56,7 @@ pub use self::name::Name;
 pub use self::namespace::{Namespace, Shown};
 pub use self::parameters::Parameters;
 pub use self::place::{Place, Source};
-pub use self::print::{Names, Printing};
+pub use self::print::{Names, Printing, QueryPrinting, RelationNames, StoredNames, query_text};
 pub use self::query::ROWS_FROM;
 pub use self::query::bound::BoundQuery;
 pub use self::scope::{Entry, Scope, ScopeColumn};

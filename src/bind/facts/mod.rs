@@ -2,6 +2,8 @@
 //!
 //! The answer to what is wrong begins with `!` and has SQLSTATE, position, message, DETAIL and HINT.
 
+pub(crate) mod tables;
+
 use tablegate_types::error::{ErrorKind, Location, SqlError};
 
 /// Compares all facts; `answer` gives `None` of what the parser does not read.

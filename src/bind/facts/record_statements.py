@@ -136,4 +136,5 @@ def main():
     first.query(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-main()
+if __name__ == "__main__":
+    main()

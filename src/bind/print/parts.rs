@@ -3,30 +3,18 @@
 use tablegate_types::quoting::quote_ident;
 use tablegate_types::stack::deeper;
 
-use super::Printing;
-use super::constant::constant;
+use super::constant::{Label, constant};
+use super::lines::Printer;
 use super::simple::{Around, binds_within, is_simple};
 use crate::catalogue::collations;
 use crate::expr::{
-    BoundExpr, CallForm, CastMethod, ExprKind, ExprType, Index, Link, OverRows, SortKey, SubQueryUse, Test, ValueWord,
-    Window, Written,
+    BoundExpr, CallForm, CastMethod, ExprKind, ExprType, Index, Link, SubQueryUse, Test, ValueWord, Written,
 };
 
-/// Columns by which what is inside of a CASE is moved to the right, and where that ends.
-const INDENT: usize = 4;
-const MOST_INDENT: usize = 40;
-
-pub(super) struct Printer<'p> {
-    pub settings: Printing<'p>,
-    pub text: String,
-    pub indent: usize,
-}
+/// Columns by which what is inside of a CASE is moved to the right.
+const INDENT: isize = 4;
 
 impl Printer<'_> {
-    pub(super) fn push(&mut self, text: &str) {
-        self.text.push_str(text);
-    }
-
     /// An expression; casts around it that nobody asked for are shown where it would be another one without them.
     pub(super) fn expr(&mut self, expr: &BoundExpr, shows_casts: bool) {
         deeper(|| self.form(expr, shows_casts));
@@ -44,12 +32,31 @@ impl Printer<'_> {
         }
     }
 
-    fn list(&mut self, parts: &[BoundExpr]) {
+    pub(super) fn list(&mut self, parts: &[BoundExpr]) {
         for (at, part) in parts.iter().enumerate() {
             if at > 0 {
                 self.push(", ");
             }
             self.expr(part, true);
+        }
+    }
+
+    /// Values of which one that is a table's row says its type, or it would be read as all of its columns.
+    pub(super) fn whole_list(&mut self, parts: &[BoundExpr], separator: &str, shows_casts: bool) {
+        for (at, part) in parts.iter().enumerate() {
+            if at > 0 {
+                self.push(separator);
+            }
+            self.whole(part, shows_casts);
+        }
+    }
+
+    pub(super) fn whole(&mut self, part: &BoundExpr, shows_casts: bool) {
+        self.expr(part, shows_casts);
+        if let ExprKind::WholeRow { level, entry } = part.kind {
+            let known = self.settings.names.row_type(level, entry);
+            let label = known.unwrap_or_else(|| self.settings.lookup.type_with_modifier(part.ty.oid, part.ty.typmod));
+            self.push(&format!("::{label}"));
         }
     }
 
@@ -77,7 +84,7 @@ impl Printer<'_> {
             }
             ExprKind::Parameter(number) => self.push(&format!("${number}")),
             ExprKind::Constant(literal) => {
-                let text = constant(self.settings.lookup, literal, expr.ty, true);
+                let text = constant(self.settings.lookup, literal, expr.ty, Label::IfNeeded);
                 self.push(&text);
             }
             ExprKind::Operation { first, links } => self.operation(first, links),
@@ -154,7 +161,7 @@ impl Printer<'_> {
             }
             ExprKind::Row(items) => {
                 self.push("ROW(");
-                self.list(items);
+                self.whole_list(items, ", ", true);
                 self.push(")");
             }
             ExprKind::Case { operand, branches, otherwise } => self.case(operand.as_deref(), branches, otherwise),
@@ -190,7 +197,7 @@ impl Printer<'_> {
     }
 
     /// Operands joined from left to right: each operator has parentheses around what is before it and itself.
-    fn operation(&mut self, first: &BoundExpr, links: &[Link]) {
+    pub(super) fn operation(&mut self, first: &BoundExpr, links: &[Link]) {
         let pretty = self.settings.pretty;
         let closes = |at: usize| match (links.get(at), links.get(at + 1)) {
             (Some(own), Some(next)) if pretty => !binds_within(own.operator.name, next.operator.name, true),
@@ -211,7 +218,7 @@ impl Printer<'_> {
         }
     }
 
-    fn called(&mut self, name: &str, schema: &str) {
+    pub(super) fn called(&mut self, name: &str, schema: &str) {
         if schema == "information_schema" {
             self.push("information_schema.");
         }
@@ -219,7 +226,7 @@ impl Printer<'_> {
         self.push("(");
     }
 
-    fn arguments(&mut self, arguments: &[BoundExpr], names: &[(usize, String)], variadic: bool) {
+    pub(super) fn arguments(&mut self, arguments: &[BoundExpr], names: &[(usize, String)], variadic: bool) {
         for (at, argument) in arguments.iter().enumerate() {
             if at > 0 {
                 self.push(", ");
@@ -240,64 +247,6 @@ impl Printer<'_> {
         self.push(")");
     }
 
-    fn over_rows(&mut self, arguments: &[BoundExpr], variadic: bool, rows: &OverRows) {
-        if rows.is_distinct {
-            self.push("DISTINCT ");
-        }
-        if rows.is_star {
-            self.push("*");
-        }
-        let ordered = if rows.within_group { rows.order.len() } else { 0 };
-        self.arguments(&arguments[..arguments.len() - ordered], &[], variadic);
-        if rows.within_group {
-            self.push(") WITHIN GROUP (ORDER BY ");
-            self.sort_keys(&rows.order);
-        } else if !rows.order.is_empty() {
-            self.push(" ORDER BY ");
-            self.sort_keys(&rows.order);
-        }
-        self.push(")");
-        if let Some(filter) = &rows.filter {
-            self.push(" FILTER (WHERE ");
-            self.expr(filter, false);
-            self.push(")");
-        }
-        match &rows.window {
-            // Whoever prints a query knows its windows.
-            None | Some(Window::Numbered(_)) => {}
-            Some(Window::Named(name)) => self.push(&format!(" OVER {}", quote_ident(name))),
-            Some(Window::Own { name, partition, order }) => {
-                let name = name.iter().map(|name| quote_ident(name));
-                self.push(" OVER (");
-                self.push(&name.collect::<String>());
-                if !partition.is_empty() {
-                    self.push(if self.text.ends_with('(') { "PARTITION BY " } else { " PARTITION BY " });
-                    self.list(partition);
-                }
-                if !order.is_empty() {
-                    self.push(if self.text.ends_with('(') { "ORDER BY " } else { " ORDER BY " });
-                    self.sort_keys(order);
-                }
-                self.push(")");
-            }
-        }
-    }
-
-    fn sort_keys(&mut self, keys: &[SortKey]) {
-        for (at, key) in keys.iter().enumerate() {
-            if at > 0 {
-                self.push(", ");
-            }
-            self.expr(&key.expr, true);
-            self.push(match (key.descending, key.nulls_first) {
-                (false, false) => "",
-                (false, true) => " NULLS FIRST",
-                (true, true) => " DESC",
-                (true, false) => " DESC NULLS LAST",
-            });
-        }
-    }
-
     fn cast(&mut self, value: &BoundExpr, method: &CastMethod, written: Written, ty: ExprType, shows_casts: bool) {
         let around = if let CastMethod::Function(_) = method { Around::CastCall } else { Around::Other };
         if written == Written::Implicitly && !shows_casts {
@@ -307,7 +256,7 @@ impl Printer<'_> {
         match &value.kind {
             // What cuts it to its length is part of one cast.
             ExprKind::Constant(literal) if value.ty.oid == ty.oid && value.ty.typmod == -1 => {
-                let text = constant(self.settings.lookup, literal, value.ty, false);
+                let text = constant(self.settings.lookup, literal, value.ty, Label::Never);
                 self.push(&text);
             }
             _ => self.enclosed(|printer| printer.part(value, false, around)),
@@ -399,43 +348,6 @@ impl Printer<'_> {
         self.expr(otherwise, true);
         self.indent -= INDENT;
         self.line("END");
-    }
-
-    /// A word that begins a line.
-    fn line(&mut self, word: &str) {
-        self.text.truncate(self.text.trim_end_matches(' ').len());
-        let columns = match self.indent.checked_sub(MOST_INDENT) {
-            None => self.indent,
-            Some(more) => (MOST_INDENT + more / INDENT) % MOST_INDENT,
-        };
-        self.push("\n");
-        self.text.extend(std::iter::repeat_n(' ', columns));
-        self.push(word);
-    }
-
-    fn sub_query(&mut self, query: usize, used: &SubQueryUse) {
-        let text = self.settings.names.query(query);
-        match used {
-            SubQueryUse::Exists => self.push(&format!("(EXISTS ({text}))")),
-            SubQueryUse::Value => self.push(&format!("({text})")),
-            SubQueryUse::Array => self.push(&format!("ARRAY({text})")),
-            SubQueryUse::Row(test) => {
-                self.expr(test, true);
-                self.push(&format!(" ({text})"));
-            }
-            SubQueryUse::Any(test) | SubQueryUse::All(test) => {
-                let ExprKind::Operation { first, links } = &test.kind else { return };
-                let (name, any) =
-                    (links.first().map_or("", |link| link.operator.name), matches!(used, SubQueryUse::Any(_)));
-                self.push("(");
-                self.expr(first, true);
-                match (name, any) {
-                    ("=", true) => self.push(&format!(" IN ({text}))")),
-                    (_, true) => self.push(&format!(" {name} ANY ({text}))")),
-                    (_, false) => self.push(&format!(" {name} ALL ({text}))")),
-                }
-            }
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calls in the SQL standard's words: PostgreSQL's `get_func_sql_syntax`.
 
-use super::parts::Printer;
+use super::lines::Printer;
 use super::simple::Around;
 use crate::catalogue::{Function, oids};
 use crate::constant::printed;

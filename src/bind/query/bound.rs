@@ -15,6 +15,7 @@ use crate::place::Place;
 #[derive(Debug, Clone, Default)]
 pub struct BoundQuery {
     pub with: Vec<BoundWith>,
+    pub is_with_recursive: bool,
     /// What is read from; columns name its entries by their numbers.
     pub range: Vec<RangeEntry>,
     /// How these are joined: all of the list with each other.
@@ -47,6 +48,8 @@ pub struct RangeEntry {
     /// The name that it goes by: its alias, or its own.
     pub name: String,
     pub has_alias: bool,
+    /// How many of its columns, from the first on, have their names from the alias.
+    pub named_columns: usize,
     pub columns: Vec<RangeColumn>,
     pub source: RangeSource,
     pub is_lateral: bool,
@@ -112,6 +115,16 @@ pub enum JoinColumn {
     },
 }
 
+impl JoinColumn {
+    /// The value that it is.
+    pub fn expr(&self) -> &BoundExpr {
+        match self {
+            JoinColumn::One(expr) => expr,
+            JoinColumn::Merged { value, .. } => value,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinKind {
     Inner,
@@ -133,6 +146,15 @@ pub enum JoinTree {
         /// The names of USING, or those that NATURAL finds.
         using: Vec<String>,
     },
+}
+
+impl JoinTree {
+    /// The entry of what is read from, or of the join.
+    pub fn entry(&self) -> usize {
+        match self {
+            JoinTree::Entry(entry) | JoinTree::Join { entry, .. } => *entry,
+        }
+    }
 }
 
 /// A member of the target list.
@@ -196,6 +218,8 @@ pub struct Frame {
     pub unit: FrameUnit,
     pub start: FrameBound,
     pub end: FrameBound,
+    /// Both ends are written.
+    pub is_between: bool,
     pub exclusion: FrameExclusion,
 }
 
@@ -290,6 +314,8 @@ pub enum SetTree {
 pub struct BoundWith {
     pub name: String,
     pub columns: Vec<RangeColumn>,
+    /// How many of these, from the first on, have their names from the clause.
+    pub named_columns: usize,
     pub statement: BoundStatement,
     /// MATERIALIZED, or NOT MATERIALIZED.
     pub materialized: Option<bool>,

@@ -114,8 +114,10 @@ impl Level<'_> {
             TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } => {
                 self.function_read(name, &args.args, alias.as_ref(), *with_ordinality)
             }
-            TableFactor::Function { name, args, alias, with_ordinality, .. } => {
-                self.function_read(name, args, alias.as_ref(), *with_ordinality)
+            TableFactor::Function { lateral, name, args, alias, with_ordinality } => {
+                let joined = self.function_read(name, args, alias.as_ref(), *with_ordinality)?;
+                self.query.range[joined.entry].is_lateral |= *lateral;
+                Ok(joined)
             }
             TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } => {
                 let (entry, is_value) = self.unnest(array_exprs, alias.as_ref(), *with_ordinality)?;
@@ -177,8 +179,8 @@ impl Level<'_> {
         check_names(shown, alias.columns.len(), &name)?;
         let columns = renamed(columns, &alias.columns, &name)?;
         let source = RangeSource::Table { relation, only: false };
-        let has_alias = alias.name.is_some();
-        Ok(self.add_entry(RangeEntry { name, has_alias, columns, source, is_lateral: false }))
+        let (has_alias, named_columns) = (alias.name.is_some(), alias.columns.len());
+        Ok(self.add_entry(RangeEntry { name, has_alias, named_columns, columns, source, is_lateral: false }))
     }
 
     /// # Errors
@@ -216,8 +218,8 @@ impl Level<'_> {
         let name = alias.name.clone().unwrap_or_else(|| found.entry.name.clone());
         let columns = renamed(columns, &alias.columns, &name)?;
         let source = RangeSource::With { level: found.level, number: found.number };
-        let has_alias = alias.name.is_some();
-        Ok(self.add_entry(RangeEntry { name, has_alias, columns, source, is_lateral: false }))
+        let (has_alias, named_columns) = (alias.name.is_some(), alias.columns.len());
+        Ok(self.add_entry(RangeEntry { name, has_alias, named_columns, columns, source, is_lateral: false }))
     }
 
     fn query_read(&mut self, is_lateral: bool, query: &Query, alias: Option<&TableAlias>) -> SqlResult<usize> {
@@ -237,7 +239,8 @@ impl Level<'_> {
         let name = alias.name.clone().unwrap_or_default();
         let columns = renamed(columns, &alias.columns, &name)?;
         let source = RangeSource::SubQuery(Box::new(bound));
-        Ok(self.add_entry(RangeEntry { name, has_alias: true, columns, source, is_lateral }))
+        let named_columns = alias.columns.len();
+        Ok(self.add_entry(RangeEntry { name, has_alias: true, named_columns, columns, source, is_lateral }))
     }
 
     fn no_alias(&self, query: &Query) -> Box<SqlError> {

@@ -78,6 +78,7 @@ impl Level<'_> {
                 format!("join expression \"{name}\" has {has} columns available but {given} columns specified");
             return Err(SqlError::new(ErrorKind::InvalidColumnReference, message));
         }
+        self.query.range[entry].named_columns = columns.len();
         for (at, column) in columns.into_iter().enumerate() {
             self.query.range[entry].columns[at].name.clone_from(&column);
             self.entries[entry].columns[at].name = column;
@@ -93,7 +94,8 @@ impl Level<'_> {
         let has_alias = name.is_some();
         let name = name.unwrap_or_else(|| UNNAMED.to_owned());
         let source = RangeSource::Join { columns: parts };
-        let entry = self.add_entry(RangeEntry { name, has_alias, columns: names, source, is_lateral: false });
+        let entry =
+            self.add_entry(RangeEntry { name, has_alias, named_columns: 0, columns: names, source, is_lateral: false });
         self.namespace.joins.insert(entry);
         for (column, same) in same.into_iter().enumerate() {
             if let Some(same) = same {

@@ -15,6 +15,7 @@
 //!     with, recursion  WITH
 //!     locks            FOR UPDATE
 //!     walk             walking through what is bound
+//!     reads            the relations that a query reads
 //! ```
 
 pub mod bound;
@@ -26,6 +27,7 @@ mod join;
 mod level;
 mod locks;
 mod range_function;
+mod reads;
 mod recursion;
 mod select;
 mod set_operation;
@@ -44,6 +46,7 @@ pub use self::group::{EMPTY_SET, GROUPING_SETS};
 pub(crate) use self::level::{Context, Level};
 pub use self::locks::{LOCK_MARK, LockingClause};
 pub use self::range_function::ROWS_FROM;
+pub use self::reads::ReadColumns;
 pub(crate) use self::select::{Parts, Purpose, bind_parts};
 pub(crate) use self::values::{bind_rows, bind_value};
 pub use self::windows::EXCLUSIONS;

@@ -122,10 +122,10 @@ impl Level<'_> {
         }
         let has_alias = given.name.is_some();
         let name = given.name.unwrap_or(first_name);
-        let columns = renamed(all, &given.columns, &name)?;
+        let (named_columns, columns) = (given.columns.len(), renamed(all, &given.columns, &name)?);
         let is_lateral = functions.iter().any(|function| function.call.names_columns());
         let source = RangeSource::Functions { functions, with_ordinality };
-        Ok((self.add_entry(RangeEntry { name, has_alias, columns, source, is_lateral }), is_value))
+        Ok((self.add_entry(RangeEntry { name, has_alias, named_columns, columns, source, is_lateral }), is_value))
     }
 
     fn function_call(&mut self, call: Function) -> SqlResult<BoundExpr> {

@@ -75,6 +75,7 @@ pub(crate) fn bind_parts(
         let mut query = level.query;
         query.has_aggregates = level.namespace.has_aggregates.get();
         query.with = with.bound();
+        query.is_with_recursive = parts.with.is_some_and(|with| with.recursive);
         query.reach = query.found_reach();
         Ok(query)
     })

@@ -95,7 +95,14 @@ impl Level<'_> {
         let of_query = |target: &Target| RangeColumn { name: target.name.clone(), ty: target.expr.ty };
         let shown = bound.results().map(of_query).collect();
         let source = RangeSource::SubQuery(Box::new(bound));
-        self.add_entry(RangeEntry { name, has_alias: false, columns: shown, source, is_lateral: false });
+        self.add_entry(RangeEntry {
+            name,
+            has_alias: false,
+            named_columns: 0,
+            columns: shown,
+            source,
+            is_lateral: false,
+        });
         Ok(Side { tree: SetTree::Member(entry), columns })
     }
 
@@ -268,7 +275,7 @@ fn steps_of(body: &SetExpr) -> SqlResult<(&SetExpr, Vec<Step<'_>>)> {
 }
 
 impl SetOperator {
-    fn spelled(self) -> &'static str {
+    pub(crate) fn spelled(self) -> &'static str {
         match self {
             SetOperator::Union => "UNION",
             SetOperator::Intersect => "INTERSECT",

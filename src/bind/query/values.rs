@@ -31,7 +31,14 @@ impl Level<'_> {
         let (rows, columns) = self.binding(Usage::Values, |binder| of_common_types(binder, rows))?;
         let source = RangeSource::Values(rows);
         let count = columns.len();
-        let entry = RangeEntry { name: NAME.to_owned(), has_alias: false, columns, source, is_lateral: false };
+        let entry = RangeEntry {
+            name: NAME.to_owned(),
+            has_alias: false,
+            named_columns: 0,
+            columns,
+            source,
+            is_lateral: false,
+        };
         let entry = self.add_entry(entry);
         self.query.from.push(JoinTree::Entry(entry));
         self.show_only(entry);

@@ -94,7 +94,8 @@ impl Level<'_> {
         }
         let start = self.frame_bound(&frame.start_bound, unit, window)?;
         let end = self.frame_bound(end, unit, window)?;
-        Ok(Frame { unit, start, end, exclusion: FrameExclusion::NoOthers })
+        let is_between = frame.end_bound.is_some();
+        Ok(Frame { unit, start, end, is_between, exclusion: FrameExclusion::NoOthers })
     }
 
     fn frame_bound(

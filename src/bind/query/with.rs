@@ -184,6 +184,7 @@ impl BoundWiths {
         let pairs = self.entries.into_iter().zip(statements);
         let bound = pairs.map(|(entry, (statement, materialized))| BoundWith {
             columns: entry.columns(),
+            named_columns: entry.given.len(),
             name: entry.name,
             statement,
             materialized,

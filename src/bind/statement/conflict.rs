@@ -34,7 +34,7 @@ impl Level<'_> {
         let excluded = update.map(|_| {
             let columns = columns_of(self, relation);
             let (name, source) = ("excluded".to_owned(), RangeSource::Excluded);
-            self.add_entry(RangeEntry { name, has_alias: true, columns, source, is_lateral: false })
+            self.add_entry(RangeEntry { name, has_alias: true, named_columns: 0, columns, source, is_lateral: false })
         });
         self.show_only(target);
         let mut bound = BoundConflict { columns: Vec::new(), constraint: None, update: None };
