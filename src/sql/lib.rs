@@ -31,7 +31,6 @@ pub mod limits;
 mod locking;
 mod login;
 mod mount;
-mod nesting;
 mod newest;
 pub mod notify;
 mod observe;

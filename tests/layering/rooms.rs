@@ -57,7 +57,6 @@ const ROOMS: &[&str] = &[
     "engine",
     "guest",
     "handles",
-    "nesting",
     "plan",
     "dml",
     "views",

@@ -16,6 +16,8 @@ pub(super) struct EntryColumns {
     above: Vec<String>,
     /// Whether the names are listed behind the alias.
     pub are_listed: bool,
+    /// Columns that `*` leaves out, and the list with it.
+    hidden: Vec<usize>,
 }
 
 /// What a join's columns are: numbers of columns of its two sides.
@@ -43,6 +45,12 @@ impl EntryColumns {
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().flatten().map(String::as_str)
+    }
+
+    /// The names of those that are listed.
+    pub(super) fn listed_names(&self) -> impl Iterator<Item = &str> {
+        let shown = self.names.iter().enumerate().filter(|(column, _)| !self.hidden.contains(column));
+        shown.filter_map(|(_, name)| name.as_deref())
     }
 
     fn set(&mut self, column: usize, name: &str) {
@@ -168,6 +176,11 @@ impl Chooser<'_> {
         let mut changed = false;
         for (column, known) in range.columns.iter().enumerate() {
             let stored = self.stored_name(range, column);
+            if range.is_hidden(column) {
+                self.entries[entry].hidden.push(column);
+                self.entries[entry].set(column, &stored);
+                continue;
+            }
             let name = match self.entries[entry].names.get(column).cloned().flatten() {
                 Some(name) => name,
                 None => {

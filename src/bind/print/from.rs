@@ -236,6 +236,6 @@ fn listed(columns: &EntryColumns) -> String {
     if !columns.are_listed {
         return String::new();
     }
-    let names: Vec<String> = columns.names().map(quote_ident).collect();
+    let names: Vec<String> = columns.listed_names().map(quote_ident).collect();
     format!("({})", names.join(", "))
 }

@@ -37,9 +37,9 @@ pub(super) fn column_named(relation: &Relation, name: &ObjectName) -> SqlResult<
     let found = column_number(relation, &wanted);
     match (found, idents.len()) {
         (Some(column), 1) => Ok(NamedColumn { column, place }),
-        (Some(_), _) => Err(SqlError::not_supported("setting a field of a column").at_place(place)),
+        (Some(_), _) => Err(unknown("a field of a column")),
         (None, 1) if relation.is_open => {
-            Err(SqlError::not_supported("setting a column that no row has yet").at_place(place))
+            Err(unknown("a column that no row has yet"))
         }
         (None, _) => {
             let message = format!("column \"{}\" of relation \"{}\" does not exist", wanted.text, relation.name);
@@ -173,4 +173,9 @@ fn not_a_row(place: Place) -> Box<SqlError> {
 fn is_row(function: &sqlparser::ast::Function) -> bool {
     matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(ident)]
         if ident.quote_style.is_none() && folded(ident) == "row")
+}
+
+/// Whoever puts the rows in decides about such a target, and says what is wrong with it.
+fn unknown(what: &str) -> Box<SqlError> {
+    SqlError::new(ErrorKind::Internal, format!("{what} is not known here"))
 }

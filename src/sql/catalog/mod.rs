@@ -36,6 +36,7 @@ mod staged;
 mod state;
 mod stored;
 mod view;
+mod view_definition;
 mod view_renaming;
 mod view_text;
 mod views;
@@ -79,8 +80,8 @@ pub(crate) use session::{Search, SessionCatalog};
 pub(crate) use staged::StagedCatalog;
 pub(crate) use stored::MadeTable;
 pub(crate) use view::{CatalogMoment, CatalogView};
-pub(crate) use view_renaming::{label, rename_relation};
-pub(crate) use view_text::{ident, query_of, text_of};
+pub(crate) use view_definition::{Definition, marked};
+pub(crate) use view_text::query_of;
 pub(crate) use views::{View, ViewColumn, ViewUse};
 
 /// First OID given to a declared table: PostgreSQL's own first for user objects.

@@ -5,6 +5,7 @@ use tablegate_store::model::{Entity, EntityKey, StoredEntity};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
+use super::view_definition::Definition;
 use super::view_renaming::in_schema;
 use super::{entry, oids};
 use crate::place::{Place, PlacedName};
@@ -30,6 +31,9 @@ pub struct View {
     pub query: String,
     /// The relations it reads, each once.
     pub uses: Vec<ViewUse>,
+    /// The same query as it is shown. Views that were made before there was such a thing show their query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Definition>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
@@ -62,9 +66,19 @@ pub struct ViewUse {
 
 impl View {
     /// A view whose OID is still open.
-    pub fn new(name: &str, columns: Vec<ViewColumn>, query: String, uses: Vec<ViewUse>) -> Self {
-        let place = Place::Public;
-        Self { format: entry::FORMAT, place, name: name.to_owned(), oid: 0, columns, query, uses, comment: None }
+    pub fn new(name: &str, columns: Vec<ViewColumn>, definition: Definition, uses: Vec<ViewUse>) -> Self {
+        let (place, query) = (Place::Public, definition.query());
+        let definition = Some(definition);
+        let (format, name) = (entry::FORMAT, name.to_owned());
+        Self { format, place, name, oid: 0, columns, query, uses, definition, comment: None }
+    }
+
+    /// The query as it is shown to somebody who sees the relations of some schemas without their names.
+    pub fn shown(&self, pretty: bool, is_seen: &dyn Fn(&str) -> bool) -> String {
+        match &self.definition {
+            Some(definition) => definition.shown(pretty, is_seen),
+            None => format!("{};", self.query),
+        }
     }
 
     /// Its name, with the place where it has it.
@@ -130,27 +144,39 @@ impl View {
         }
         let uses = self.uses.iter().map(|used| ViewUse { relation: oid(used.relation), ..used.clone() });
         let (oid, uses) = (oid(self.oid), uses.collect());
-        Ok(Self { oid, uses, query: in_schema(self, from, to)?, ..self.clone() })
+        let definition = self.definition.as_ref().map(|definition| definition.in_schema(from, to));
+        let query = match &definition {
+            Some(definition) => definition.query(),
+            None => in_schema(self, from, to)?,
+        };
+        Ok(Self { oid, uses, query, definition, ..self.clone() })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::marked;
     use tablegate_store::model::{ETag, EdmDateTime, EdmRef};
 
     /// What is written.
-    const WRITTEN: &str = r#"{"format":3,"name":"v","oid":16896,"columns":[{"name":"a","sql_type":"integer"}],"query":"SELECT t.a FROM public.t","uses":[{"relation":16384,"columns":["a"]}]}"#;
+    const WRITTEN: &str = r#"{"format":3,"name":"v","oid":16896,"columns":[{"name":"a","sql_type":"integer"}],"query":" SELECT t.a FROM public.t","uses":[{"relation":16384,"columns":["a"]}],"definition":{"full":[" SELECT t.a FROM ",{"schema":"public","name":"t"},";"],"pretty":[" SELECT t.a FROM ",{"schema":"public","name":"t"},";"]}}"#;
+    /// What was written before definitions were.
+    const BEFORE: &str = r#"{"format":3,"name":"v","oid":16896,"columns":[{"name":"a","sql_type":"integer"}],"query":"SELECT t.a FROM public.t","uses":[{"relation":16384,"columns":["a"]}]}"#;
 
     #[test]
     fn what_is_written_is_frozen() {
         let columns = vec![ViewColumn::new("a", &SqlType::Int4)];
         let uses = vec![ViewUse { relation: 16_384, columns: vec!["a".to_owned()] }];
-        let view = View { oid: 16_896, ..View::new("v", columns, "SELECT t.a FROM public.t".to_owned(), uses) };
+        let printed = format!(" SELECT t.a FROM {};", marked("public", "t", false));
+        let definition = Definition::of_printed(&printed, &printed);
+        let view = View { oid: 16_896, ..View::new("v", columns, definition, uses) };
         let entity = view.to_entity().unwrap();
         assert_eq!(entity.properties.get("Declaration").map(|value| value.as_ref()), Some(EdmRef::String(WRITTEN)));
         let timestamp = EdmDateTime::from_unix_micros(0).unwrap();
         let stored = StoredEntity { entity, timestamp, etag: ETag::of_timestamp(timestamp) };
         assert_eq!(View::of_entity(Place::Public, &stored).unwrap(), view);
+        let before: View = serde_json::from_str(BEFORE).unwrap();
+        assert_eq!(before.shown(true, &|_| true), "SELECT t.a FROM public.t;");
     }
 }

@@ -18,8 +18,6 @@ mod references;
 mod relations;
 mod routine_text;
 mod sizes;
-mod spelling;
-mod view_definitions;
 
 use std::sync::{Arc, OnceLock};
 

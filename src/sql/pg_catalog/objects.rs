@@ -8,7 +8,6 @@ use tablegate_types::quoting::{quote_ident, split_name};
 use super::constraints::{TableConstraint, TableIndex};
 use super::functions::FunctionContext;
 use super::layout::{self, Layout};
-use super::view_definitions;
 pub(crate) use crate::catalog::PUBLIC;
 use crate::catalog::{Search, Sequence, SharedComments, View, schema_oid};
 use crate::place::{Place, StoredTable};
@@ -267,10 +266,12 @@ fn schema_of(view: &View) -> &'static str {
 }
 
 /// The query of a view, as the session's search path lets it be printed.
-pub(super) fn view_definition(context: &FunctionContext, view: &View) -> String {
+pub(super) fn view_definition(context: &FunctionContext, view: &View, pretty: bool) -> String {
     let path = context.handles.settings.show("search_path").map(|(_, path)| path);
     let sees_public = path.is_ok_and(|path| path.split(',').any(|s| s.trim().trim_matches('"') == "public"));
-    view_definitions::definition(view, sees_public)
+    view.shown(pretty, &|schema| {
+        schema == "pg_catalog" || schema.starts_with("pg_temp") || (schema == "public" && sees_public)
+    })
 }
 
 /// OID of the rule that a view consists of.

@@ -31,7 +31,7 @@ mod views;
 pub(super) use around::Around;
 pub(super) use assigned::Receiver;
 pub(super) use column_names::resolve_column;
-pub(super) use meaning::{Meaning, MeantQuery};
+pub(super) use meaning::{Meaning, MeantQuery, Renamed};
 pub(super) use numbered::numbered;
 pub(super) use planned_query::{CurrentIn, PlannedQuery};
 pub(super) use planner::Planner;

@@ -242,14 +242,6 @@ impl Planner<'_> {
         expr::engine_form(bound, schema, &self.parameters(&[]))
     }
 
-    /// What the tables that a query names mean.
-    ///
-    /// # Errors
-    /// As [`Planner::plan`], for the tables.
-    pub(crate) async fn tables_of(&self, query: &Query) -> SqlResult<Tables> {
-        self.tables(&Mentions::of(query)).await
-    }
-
     /// What the statement's texts are read with.
     pub(crate) fn reading(&self) -> Reading {
         self.reads.moments.reading()

@@ -14,7 +14,7 @@ use crate::ddl::{self, Alteration, Renaming, RowCheck, Written};
 use crate::dml::{contains_nulls, is_there_row};
 use crate::outcome::{CommandTag, Outcome};
 use crate::place::Place;
-use crate::plan::{placed_name, schema_and_table};
+use crate::plan::{Renamed, placed_name, schema_and_table};
 use crate::reads::Reads;
 use crate::relation::Relation;
 use crate::syntax::AlterCommand;
@@ -88,11 +88,11 @@ impl Session {
         let before = catalog.declaration_of(relation, matches!(renaming, Renaming::Column { .. }));
         let (after, others) = renaming.apply(&catalog, &before)?;
         match renaming {
-            Renaming::Table { to } => self.rename_in_views(relation.oid, &before.placed_name(), to)?,
+            Renaming::Table { to } => self.rename_in_views(Renamed::Relation { oid: relation.oid, to }).await?,
             Renaming::Column { to, .. } => {
                 let mut pairs = before.columns.iter().zip(&after.columns);
                 if let Some((old, _)) = pairs.find(|(old, new)| new.name == *to && old.name != *to) {
-                    self.rename_column_in_views(relation.oid, &old.name, to).await?;
+                    self.rename_in_views(Renamed::Column { oid: relation.oid, from: &old.name, to }).await?;
                 }
             }
             Renaming::Constraint { .. } => {}

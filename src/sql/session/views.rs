@@ -12,11 +12,11 @@ use crate::catalog;
 use crate::catalog::{Access, CatalogView, View, ViewColumn, duplicate_table};
 use crate::ddl::{self, Renaming};
 use crate::outcome::{CommandTag, Outcome, ResultColumn};
-use crate::place::{Place, PlacedName};
-use crate::plan::{placed_name, resolve_column, schema_and_table};
+use crate::place::Place;
+use crate::plan::{Renamed, placed_name, resolve_column, schema_and_table};
 use crate::syntax::{AlterCommand, DropObjects, fold};
 use crate::tx::TableMode;
-use crate::views::{self, ColumnRenaming, Dependent, MOST_LEVELS, Needed};
+use crate::views::{self, Dependent, MOST_LEVELS, Needed};
 
 impl Session {
     pub(super) async fn create_view(&mut self, create: &CreateView, position: Position) -> SqlResult<Outcome> {
@@ -84,14 +84,15 @@ impl Session {
         }
         let columns = view_columns(&planned.columns, given)?;
         let planner = self.planner();
-        let tables = planner.tables_of(query).await?;
-        let mut fixed = views::fix(query, &tables, None)?;
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-        catalog::label(&mut fixed.query, &names);
-        let view = View::new(name, columns, catalog::text_of(&fixed.query), fixed.uses);
+        let printed = planner.printed(query, &names, None).await?;
+        let view = View::new(name, columns, printed.definition, printed.uses);
         // What is kept must mean what was said.
-        let again = planner.plan(&catalog::query_of(&view)?, &[]).await?;
-        if view_columns(&again.columns, &names)? != view.columns {
+        let again = match catalog::query_of(&view) {
+            Ok(kept) => view_columns(&planner.plan(&kept, &[]).await?.columns, &names).ok(),
+            Err(_) => None,
+        };
+        if again.is_none_or(|columns| columns != view.columns) {
             return Err(SqlError::not_supported("this form of query in a view")
                 .with_detail(format!("It would be kept as: {}", view.query)));
         }
@@ -166,7 +167,7 @@ impl Session {
         if self.is_taken(&new).await? {
             return Err(duplicate_table(to));
         }
-        self.rename_in_views(view.oid, &view.placed_name(), to)?;
+        self.rename_in_views(Renamed::Relation { oid: view.oid, to }).await?;
         let staged = self.transaction.catalog_mut();
         staged.remove_view(view.placed_name());
         staged.put_view(view.renamed(to));
@@ -183,39 +184,31 @@ impl Session {
             let message = format!("column \"{to}\" of relation \"{}\" already exists", view.name);
             return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
         }
-        self.rename_column_in_views(view.oid, &from, to).await?;
+        self.rename_in_views(Renamed::Column { oid: view.oid, from: &from, to }).await?;
         let mut renamed = view.as_ref().clone();
         renamed.columns.iter_mut().filter(|c| c.name == from).for_each(|c| to.clone_into(&mut c.name));
-        let names: Vec<String> = renamed.columns.iter().map(|column| column.name.clone()).collect();
-        let mut query = catalog::query_of(view)?;
-        catalog::label(&mut query, &names);
-        renamed.query = catalog::text_of(&query);
+        self.print_view(&mut renamed, None).await?;
         self.transaction.catalog_mut().put_view(renamed);
         Ok(())
     }
 
-    /// Lets the views that read a relation follow its new name.
-    pub(super) fn rename_in_views(&mut self, relation: u32, from: &PlacedName, to: &str) -> SqlResult<()> {
-        for view in self.views_of(relation) {
-            let mut query = catalog::query_of(&view)?;
-            catalog::rename_relation(&mut query, from, to);
-            let mut renamed = view.as_ref().clone();
-            renamed.query = catalog::text_of(&query);
-            self.transaction.catalog_mut().put_view(renamed);
+    /// Lets the views that read a relation follow its new name, or that of a column. To be called while it has the old one.
+    pub(super) async fn rename_in_views(&mut self, renamed: Renamed<'_>) -> SqlResult<()> {
+        let (Renamed::Relation { oid, .. } | Renamed::Column { oid, .. }) = renamed;
+        for view in self.views_of(oid) {
+            let mut view = view.as_ref().clone();
+            self.print_view(&mut view, Some(renamed)).await?;
+            self.transaction.catalog_mut().put_view(view);
         }
         Ok(())
     }
 
-    /// Lets the views that read a column follow its new name. To be called while it has the old one.
-    pub(super) async fn rename_column_in_views(&mut self, relation: u32, from: &str, to: &str) -> SqlResult<()> {
-        for view in self.views_of(relation) {
-            let query = catalog::query_of(&view)?;
-            let tables = self.planner().tables_of(&query).await?;
-            let fixed = views::fix(&query, &tables, Some(ColumnRenaming { relation, from, to }))?;
-            let mut renamed = view.as_ref().clone();
-            (renamed.query, renamed.uses) = (catalog::text_of(&fixed.query), fixed.uses);
-            self.transaction.catalog_mut().put_view(renamed);
-        }
+    /// Prints the query of a view anew.
+    async fn print_view(&self, view: &mut View, renamed: Option<Renamed<'_>>) -> SqlResult<()> {
+        let names: Vec<String> = view.columns.iter().map(|column| column.name.clone()).collect();
+        let printed = self.planner().printed(&catalog::query_of(view)?, &names, renamed).await?;
+        view.query = printed.definition.query();
+        (view.definition, view.uses) = (Some(printed.definition), printed.uses);
         Ok(())
     }
 

@@ -87,12 +87,3 @@ pub(crate) fn query_of(select: Select) -> Query {
 pub(crate) fn table_alias(name: &str) -> TableAlias {
     TableAlias { explicit: true, name: quoted(name), columns: Vec::new(), at: None }
 }
-
-/// The column's name of a plain column.
-pub(crate) fn name_of_column(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Identifier(name) => Some(&name.value),
-        Expr::CompoundIdentifier(parts) => parts.last().map(|part| part.value.as_str()),
-        _ => None,
-    }
-}

@@ -48,7 +48,7 @@ use sqlparser::ast::ObjectName;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-pub(super) use self::build::{balanced, item, name_of_column, query_of, select, table_alias};
+pub(super) use self::build::{balanced, item, query_of, select, table_alias};
 pub(super) use self::command::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
     NotifyCommand, Truncate,
@@ -62,7 +62,7 @@ pub(super) use self::dialect::row_locks::LockStrength;
 pub(super) use self::dialect::sequence::{AlterSequence, CreateSequence, GivenOptions};
 pub(super) use self::dialect::set_config::SetConfig;
 pub(super) use self::dialect::transaction::TransactionCommand;
-pub(super) use self::labels::{label_of, shown_labels, unique_names};
+pub(super) use self::labels::{shown_labels, unique_names};
 pub(super) use self::lexemes::{Lexeme, Lexemes, Unended};
 pub(super) use self::lifted::{Constant, Lifted, lifted};
 pub(super) use self::modes::{Isolation, NamedModes, TransactionModes};

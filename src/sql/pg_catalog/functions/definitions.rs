@@ -105,12 +105,14 @@ fn serial_sequence(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<C
 /// The query of a view, named by its OID or as `regclass` reads names.
 fn view_query(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let given = argument(arguments, 0);
+    // A width to wrap lines at asks for that, too.
+    let is_pretty = arguments.len() > 1 && argument(arguments, 1).as_bool().unwrap_or(true);
     let class = match given.as_oid() {
         Some(oid) => context.objects.class_by_oid(oid),
         None => given.as_text().and_then(|name| context.objects.class_by_name(&name)).map(|(_, class)| class),
     };
     Ok(match class {
-        Some(Class::View(view)) => view_definition(context, view).into(),
+        Some(Class::View(view)) => view_definition(context, view, is_pretty).into(),
         _ => Cell::Null,
     })
 }

@@ -70,7 +70,7 @@ pub(super) fn views(context: &FunctionContext, rows: &mut Rows) {
             ("schemaname", view.place.schema().into_owned().into()),
             ("viewname", view.name.as_str().into()),
             ("viewowner", (*context.user).into()),
-            ("definition", view_definition(context, view).into()),
+            ("definition", view_definition(context, view, false).into()),
         ]);
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn standard_views(context: &FunctionContext, rows: &mut Rows) {
             ("table_catalog", (*context.database).into()),
             ("table_schema", view.place.schema().into_owned().into()),
             ("table_name", view.name.as_str().into()),
-            ("view_definition", view_definition(context, view).into()),
+            ("view_definition", view_definition(context, view, false).into()),
             ("check_option", "NONE".into()),
             ("is_updatable", "NO".into()),
             ("is_insertable_into", "NO".into()),

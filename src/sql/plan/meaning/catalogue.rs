@@ -139,6 +139,11 @@ impl<'t> KnownTables<'t> {
         }
     }
 
+    /// The relation of a number.
+    pub(super) fn of_number(&self, oid: Oid) -> Option<&catalogue::Relation> {
+        self.relations.values().map(AsRef::as_ref).find(|relation| relation.oid == oid)
+    }
+
     /// The queries of the views among them.
     pub(super) fn views(&self) -> &HashMap<Oid, Arc<Query>> {
         &self.views

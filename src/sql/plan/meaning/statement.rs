@@ -184,7 +184,7 @@ fn views_of(known: &KnownTables<'_>) -> HashMap<Oid, BoundQuery> {
 }
 
 /// Parameters of which the client gave these types, `Unknown` where it left them open.
-fn of_types(declared: &[SqlType]) -> Parameters {
+pub(super) fn of_types(declared: &[SqlType]) -> Parameters {
     Parameters::variable(declared.iter().map(|given| if *given == SqlType::Unknown { 0 } else { oid(given) }).collect())
 }
 
@@ -225,7 +225,7 @@ fn syntax_of(command: &Command) -> Option<(Syntax<'_>, Overriding)> {
 }
 
 /// The names of the tables in it.
-fn tables_of(syntax: Syntax<'_>) -> Vec<ObjectName> {
+pub(super) fn tables_of(syntax: Syntax<'_>) -> Vec<ObjectName> {
     let mut mentions = Mentions::default();
     let _ = match syntax {
         Syntax::Query(query) => walk(query, &mut mentions),

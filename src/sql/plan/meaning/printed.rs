@@ -1,0 +1,98 @@
+//! A query that is kept: as PostgreSQL prints it, and what it reads.
+
+use sqlparser::ast::Query;
+use tablegate_bind::catalogue::Relation;
+use tablegate_bind::statement::Syntax;
+use tablegate_bind::{BoundStatement, Lookup, Oid, QueryPrinting, RelationNames, StatementBinder, query_text};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
+use super::catalogue::KnownTables;
+use super::statement::{of_types, tables_of};
+use crate::aside::aside;
+use crate::catalog::{Definition, ViewUse, marked};
+use crate::plan::planner::Planner;
+
+/// What a view has of its query.
+pub(crate) struct Printed {
+    pub definition: Definition,
+    pub uses: Vec<ViewUse>,
+}
+
+/// Something that the query reads gets another name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Renamed<'r> {
+    Relation { oid: Oid, to: &'r str },
+    Column { oid: Oid, from: &'r str, to: &'r str },
+}
+
+/// Names as they are from now on, while the catalogue has the old ones.
+struct Names<'r> {
+    renamed: Option<Renamed<'r>>,
+}
+
+impl RelationNames for Names<'_> {
+    fn relation(&self, relation: &Relation, with_schema: bool) -> String {
+        marked(&relation.schema, &self.table(relation), with_schema)
+    }
+
+    fn table(&self, relation: &Relation) -> String {
+        match self.renamed {
+            Some(Renamed::Relation { oid, to }) if oid == relation.oid => to.to_owned(),
+            _ => relation.name.clone(),
+        }
+    }
+
+    fn column(&self, relation: &Relation, column: usize) -> String {
+        let name = relation.columns.get(column).map_or("", |column| column.name.as_str());
+        match self.renamed {
+            Some(Renamed::Column { oid, from, to }) if oid == relation.oid && from == name => to.to_owned(),
+            _ => name.to_owned(),
+        }
+    }
+}
+
+impl Planner<'_> {
+    /// A query for a view with these columns.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) async fn printed(
+        &self,
+        query: &Query,
+        columns: &[String],
+        renamed: Option<Renamed<'_>>,
+    ) -> SqlResult<Printed> {
+        let known = KnownTables::of(self, tables_of(Syntax::Query(query))).await;
+        let names = Names { renamed };
+        aside(|| {
+            let binder = StatementBinder::new(&known).with_reading(self.reading());
+            let BoundStatement::Query(bound) = binder.bind(Syntax::Query(query), &mut of_types(&[]))? else {
+                return Err(SqlError::new(ErrorKind::Internal, "a view that changes rows"));
+            };
+            let text = |pretty| {
+                let settings = QueryPrinting {
+                    lookup: Lookup::new(&known),
+                    pretty,
+                    column_names: Some(columns),
+                    relations: &names,
+                };
+                query_text(&bound, &settings)
+            };
+            let definition = Definition::of_printed(&text(false), &text(true));
+            let mut uses = Vec::new();
+            for (oid, read) in bound.read_columns() {
+                // Those of the system stay as they are.
+                let Some(relation) = known.of_number(oid).filter(|relation| !is_of_system(&relation.schema)) else {
+                    continue;
+                };
+                let columns = read.into_iter().map(|column| names.column(relation, column)).collect();
+                uses.push(ViewUse { relation: oid, columns });
+            }
+            Ok(Printed { definition, uses })
+        })
+    }
+}
+
+fn is_of_system(schema: &str) -> bool {
+    matches!(schema, "pg_catalog" | "information_schema")
+}
