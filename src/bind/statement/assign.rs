@@ -38,9 +38,7 @@ pub(super) fn column_named(relation: &Relation, name: &ObjectName) -> SqlResult<
     match (found, idents.len()) {
         (Some(column), 1) => Ok(NamedColumn { column, place }),
         (Some(_), _) => Err(unknown("a field of a column")),
-        (None, 1) if relation.is_open => {
-            Err(unknown("a column that no row has yet"))
-        }
+        (None, 1) if relation.is_open => Err(unknown("a column that no row has yet")),
         (None, _) => {
             let message = format!("column \"{}\" of relation \"{}\" does not exist", wanted.text, relation.name);
             Err(SqlError::new(ErrorKind::UndefinedColumn, message).at_place(place))

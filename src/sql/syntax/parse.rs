@@ -68,6 +68,42 @@ fn tokens_of(sql: &SourceText) -> SqlResult<Vec<TokenWithSpan>> {
     Tokenizer::new(&PostgreSqlDialect {}, sql)
         .tokenize_with_location()
         .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(sql.position(e.location)))
+        .and_then(|tokens| with_continued_strings(sql, tokens))
+}
+
+/// Strings with nothing but white space and a line's end between them are one.
+///
+/// # Errors
+/// 42601 for two on one line.
+fn with_continued_strings(sql: &SourceText, tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
+    let is_string = |token: &&TokenWithSpan| matches!(token.token, Token::SingleQuotedString(_));
+    if tokens.iter().filter(is_string).nth(1).is_none() {
+        return Ok(tokens);
+    }
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    // Where the last string is, as long as only white space follows.
+    let mut last: Option<usize> = None;
+    for token in tokens {
+        match (last, &token.token) {
+            (Some(at), Token::SingleQuotedString(more)) if kept[at].span.end.line < token.span.start.line => {
+                if let Token::SingleQuotedString(text) = &mut kept[at].token {
+                    text.push_str(more);
+                }
+                kept[at].span.end = token.span.end;
+                kept.truncate(at + 1);
+                continue;
+            }
+            (Some(_), Token::SingleQuotedString(_)) => {
+                let message = format!("syntax error at or near \"{}\"", token.token);
+                return Err(SqlError::new(ErrorKind::Syntax, message).at(sql.position(token.span.start)));
+            }
+            (_, Token::SingleQuotedString(_)) => last = Some(kept.len()),
+            (_, Token::Whitespace(_)) => {}
+            _ => last = None,
+        }
+        kept.push(token);
+    }
+    Ok(kept)
 }
 
 /// The bounds of a parse of these tokens.
