@@ -192,10 +192,6 @@ pub(super) const ACCEPTED: &[Accepted] = &[
         covers: |d| d.kind == Kind::Rows && d.sql().contains("5e-324") && d.sql().contains("numeric"),
     },
     Accepted {
-        reason: "EXCLUDE in a window frame",
-        covers: |d| d.is_refused_here() && d.message_here().contains("EXCLUDE in a window frame"),
-    },
-    Accepted {
         reason: "which of several equal intervals stands for a group of them",
         covers: Difference::is_other_interval_of_group,
     },

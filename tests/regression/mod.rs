@@ -8,6 +8,8 @@
 //!     judge      what becomes of a statement: alike, refused by name, or another answer
 //! ```
 
+#![allow(clippy::print_stdout, reason = "what is compared, file by file")]
+
 mod judge;
 mod pieces;
 

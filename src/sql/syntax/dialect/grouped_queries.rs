@@ -66,11 +66,13 @@ fn with_calls(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             }
             Token::LParen => open.push((of_sets || of_call, of_call)),
             Token::RParen => drop(open.pop()),
-            Token::Word(_) if in_sets && keyword(&token) == Some(Keyword::GROUPING) => {
-                if tokens.next_if(|next| keyword(next) == Some(Keyword::SETS)).is_some() {
-                    kept.push(TokenWithSpan { token: mark(GROUPING_SETS), span: token.span });
-                    continue;
-                }
+            Token::Word(_)
+                if in_sets
+                    && keyword(&token) == Some(Keyword::GROUPING)
+                    && tokens.next_if(|next| keyword(next) == Some(Keyword::SETS)).is_some() =>
+            {
+                kept.push(TokenWithSpan { token: mark(GROUPING_SETS), span: token.span });
+                continue;
             }
             _ => {}
         }
