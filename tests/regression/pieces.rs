@@ -14,7 +14,7 @@ pub(super) fn of(text: &str) -> Vec<String> {
             b'-' if rest.starts_with("--") => at = line_end(at),
             b'/' if rest.starts_with("/*") => at += comment(rest),
             b'\'' => at += quoted(rest, is_escaping(&text[..at])),
-            b'"' => at += 2 + rest[1..].find('"').unwrap_or(rest.len() - 2),
+            b'"' => at += rest[1..].find('"').map_or(rest.len(), |length| length + 2),
             b'$' => at += dollar_quoted(rest),
             b'\\' => {
                 at = line_end(at);
@@ -95,7 +95,7 @@ fn quoted(text: &str, escapes: bool) -> usize {
     let mut at = 1;
     while at < text.len() {
         match text.as_bytes()[at] {
-            b'\\' if escapes => at += 2,
+            b'\\' if escapes => at += 1 + text[at + 1..].chars().next().map_or(1, char::len_utf8),
             b'\'' if text[at + 1..].starts_with('\'') => at += 2,
             b'\'' => return at + 1,
             _ => at += text[at..].chars().next().map_or(1, char::len_utf8),

@@ -147,7 +147,7 @@ impl Binder<'_> {
     }
 
     /// `t.*`, where a value is asked for.
-    fn row_of_table(&mut self, table: &ObjectName) -> SqlResult<BoundExpr> {
+    pub(super) fn row_of_table(&mut self, table: &ObjectName) -> SqlResult<BoundExpr> {
         let parts: Vec<Name> = table.0.iter().filter_map(|part| part.as_ident()).map(name_of).collect();
         let place = start_of(table);
         let (level, entry) = self.scope.table(&parts, place)?;

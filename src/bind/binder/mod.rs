@@ -182,6 +182,7 @@ impl<'b> Binder<'b> {
     fn bind_form(&mut self, expr: &Expr) -> SqlResult<BoundExpr> {
         match expr {
             Expr::Nested(inner) => self.bind(inner),
+            Expr::QualifiedWildcard(table, _) => self.row_of_table(table),
             Expr::Identifier(ident) => self.name(std::slice::from_ref(ident)),
             Expr::CompoundIdentifier(parts) => self.name(parts),
             Expr::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain),

@@ -1,7 +1,5 @@
 //! Where the rows of an INSERT come from: a VALUES list, or any query.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast;
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
@@ -10,11 +8,11 @@ use super::defaults::{counts, is_default};
 use super::generated::check_not_given;
 use super::given_rows::{fit, receivers};
 use super::own_types::stored_type;
+use super::row_functions::gives_rows;
 use super::set_clause::declare_parameter;
 use super::target::{TargetColumn, select};
 use super::untyped::untyped_columns;
 use super::values::{ValuesList, values_list};
-use crate::expr::set_columns;
 use crate::plan::{PlannedQuery, Planner};
 use crate::relation::Relation;
 use crate::syntax::dialect::overriding::Overriding;
@@ -99,8 +97,12 @@ pub(super) async fn source(
         targets.clear();
         return Ok(Source::Values(ValuesList::of_defaults()));
     };
-    if let Some(values) = values_list(query).filter(|rows| !gives_rows(rows)) {
+    let mut of_row = None;
+    if let Some(values) = values_list(query) {
         fit(targets, values.first().map_or(0, |row| row.len()), unnamed)?;
+        of_row = row_as_query(values, targets);
+    }
+    if let (Some(values), None) = (values_list(query), &of_row) {
         for row in values {
             for (target, expr) in targets.iter().zip(row.iter()) {
                 declare_parameter(expr, target.column(relation).map(|c| &c.sql_type), declared);
@@ -109,8 +111,7 @@ pub(super) async fn source(
         let defaults_count = gets_counted(relation, targets, values);
         return Ok(Source::Values(ValuesList::prepare(planner, values, declared, defaults_count).await?));
     }
-    let of_rows = row_as_query(query);
-    let query = of_rows.as_ref().unwrap_or(query);
+    let query = of_row.as_ref().unwrap_or(query);
     let input = planner.plan(query, declared).await?;
     input.learn(declared);
     fit(targets, input.columns.len(), unnamed)?;
@@ -118,26 +119,15 @@ pub(super) async fn source(
     Ok(Source::Query { input: Box::new(input), columns })
 }
 
-/// Whether it is one row with a function that gives rows, which is a query then.
-fn gives_rows(rows: &[ast::Parens<Vec<ast::Expr>>]) -> bool {
-    let is_one = |expr: &ast::Expr| match expr {
-        ast::Expr::Function(function) => set_columns(&function.name.to_string().to_lowercase()).is_some(),
-        _ => false,
-    };
-    let [row] = rows else { return false };
-    row.iter().any(|expr| {
-        let found = ast::visit_expressions(expr, |part| match is_one(part) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        });
-        found.is_break()
-    })
-}
-
-/// The row of a list as the list of a SELECT.
-fn row_as_query(query: &ast::Query) -> Option<ast::Query> {
-    let [row] = values_list(query)? else { return None };
-    let items = row.iter().cloned().map(ast::SelectItem::UnnamedExpr).collect();
+/// The one row of a list that calls a function of rows, as the list of a SELECT, without the columns that get their defaults.
+fn row_as_query(rows: &[ast::Parens<Vec<ast::Expr>>], targets: &mut Vec<TargetColumn>) -> Option<ast::Query> {
+    let [row] = rows else { return None };
+    if !row.iter().any(gives_rows) {
+        return None;
+    }
+    let mut given = row.iter().map(|expr| !is_default(expr));
+    targets.retain(|_| given.next().unwrap_or(true));
+    let items = row.iter().filter(|expr| !is_default(expr)).cloned().map(ast::SelectItem::UnnamedExpr).collect();
     Some(select(items, Vec::new(), None))
 }
 

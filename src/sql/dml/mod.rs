@@ -27,6 +27,7 @@ mod plain_rows;
 mod recheck;
 mod returning;
 mod row_expressions;
+mod row_functions;
 mod row_update;
 mod rows;
 mod set_clause;

@@ -11,9 +11,7 @@ use arrow::array::{ArrayRef, Int64Array, StringArray, TimestampMicrosecondArray}
 use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
-use datafusion::common::tree_node::TreeNode;
 use datafusion::datasource::MemTable;
-use datafusion::logical_expr::LogicalPlan;
 use sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, TableAlias, TableFactor, TableWithJoins,
 };
@@ -26,6 +24,7 @@ use super::checks::batch_of;
 use super::kept_rows::{KeptRows, held};
 use super::others::{Named, OtherColumns};
 use super::own_types::shown;
+use super::row_functions::gives_rows;
 use super::target::{and, equal, item, select};
 use super::writes::Writes;
 use crate::batches::keys_of_batch;
@@ -65,15 +64,15 @@ impl Returning {
         declared: &mut Vec<SqlType>,
     ) -> SqlResult<Option<Self>> {
         let Some(items) = items else { return Ok(None) };
+        if items.iter().any(gives_rows) {
+            let message = "set-returning functions are not allowed in RETURNING";
+            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
+        }
         let query = clause_query(items, alias, &others);
         let fields = Self::row_schema(relation).fields().iter().chain(others.fields()).cloned().collect::<Vec<_>>();
         let schema = Arc::new(Schema::new(fields));
         let tables = tables_of(relation, &others, &[RecordBatch::new_empty(schema.clone())])?;
         let planned = planner.plan_with(&query, &tables, declared).await?;
-        if planned.plan.exists(|node| Ok(matches!(node, LogicalPlan::Unnest(_))))? {
-            let message = "set-returning functions are not allowed in RETURNING";
-            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
-        }
         planned.learn(declared);
         let shows_versions = shows_versions(relation, alias, items);
         let relation = relation.clone();

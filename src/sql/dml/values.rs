@@ -14,6 +14,7 @@ use tablegate_types::style::Reading;
 
 use super::cast_cells::{cast_cell, widened};
 use super::defaults::is_default;
+use super::row_functions::gives_rows;
 use super::target::{labelled, select};
 use super::untyped::is_untyped;
 use crate::expr::parameter_number;
@@ -108,6 +109,10 @@ impl ValuesList {
         let width = rows.first().map_or(0, |row| row.len());
         if rows.iter().any(|row| row.len() != width) {
             return Err(SqlError::new(ErrorKind::Syntax, "VALUES lists must all be the same length"));
+        }
+        if rows.iter().any(|row| row.iter().any(gives_rows)) {
+            let message = "set-returning functions are not allowed in VALUES";
+            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
         }
         let mut computed = Vec::new();
         let mut cells = Vec::with_capacity(rows.len());

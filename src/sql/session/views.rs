@@ -206,7 +206,15 @@ impl Session {
     /// Prints the query of a view anew.
     async fn print_view(&self, view: &mut View, renamed: Option<Renamed<'_>>) -> SqlResult<()> {
         let names: Vec<String> = view.columns.iter().map(|column| column.name.clone()).collect();
-        let printed = self.planner().printed(&catalog::query_of(view)?, &names, renamed).await?;
+        let printed = self.planner().printed(&catalog::query_of(view)?, &names, renamed).await;
+        let printed = printed.map_err(|error| {
+            let name = &view.name;
+            error
+                .with_detail(format!(
+                    "View \"{name}\" would follow the new name, but its query means nothing any more."
+                ))
+                .with_hint(format!("Drop the view \"{name}\", or make it anew."))
+        })?;
         view.query = printed.definition.query();
         (view.definition, view.uses) = (Some(printed.definition), printed.uses);
         Ok(())

@@ -67,7 +67,7 @@ impl BoundedDialect {
 }
 
 /// Whether a query begins here that the parser would take for an expression: `VALUES (..)`, which is no call, and
-/// `(SELECT ..) UNION ..`, behind an opening parenthesis both.
+/// `(SELECT ..) UNION ..` or `(SELECT ..) LIMIT ..`, behind an opening parenthesis.
 fn begins_query(parser: &Parser) -> bool {
     let next = parser.peek_token_ref();
     let current = parser.get_current_index();
@@ -111,7 +111,16 @@ fn begins_query(parser: &Parser) -> bool {
         }
     }
     let behind = ahead.next().map_or(Keyword::NoKeyword, keyword);
-    matches!(behind, Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT)
+    matches!(
+        behind,
+        Keyword::UNION
+            | Keyword::INTERSECT
+            | Keyword::EXCEPT
+            | Keyword::ORDER
+            | Keyword::LIMIT
+            | Keyword::OFFSET
+            | Keyword::FETCH
+    )
 }
 
 impl fmt::Debug for BoundedDialect {

@@ -14,7 +14,7 @@ pub(super) fn refuse_junk(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResu
         };
         let next = tokens.get(at + 1).filter(begins_word);
         let (kind, has_junk) = match &token.token {
-            Token::Number(digits, _) => ("numeric literal", next.is_some() || digits.contains('_')),
+            Token::Number(digits, is_long) => ("numeric literal", *is_long || next.is_some() || digits.contains('_')),
             // PostgreSQL 15 knows numbers of base ten only.
             Token::HexStringLiteral(_) => {
                 ("numeric literal", sql.from(sql.position(token.span.start)).starts_with('0'))

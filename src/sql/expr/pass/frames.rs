@@ -75,7 +75,13 @@ fn is_computed_default(default: Option<&Expr>) -> bool {
 /// Writes such a frame in GROUPS.
 pub(super) fn in_groups(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
     let frame = &window.params.window_frame;
-    let Some(first) = window.params.order_by.first() else { return Ok(()) };
+    let Some(first) = window.params.order_by.first() else {
+        // All rows are peers then.
+        if frame.units == WindowFrameUnits::Range {
+            window.params.window_frame = WindowFrame::new(None);
+        }
+        return Ok(());
+    };
     let is_simple =
         frame.units == WindowFrameUnits::Range && is_whole(&frame.start_bound) && is_whole(&frame.end_bound);
     if is_simple && !is_computed_with(&first.expr.get_type(schema)?) {

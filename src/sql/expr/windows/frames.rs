@@ -90,8 +90,8 @@ impl Peers {
     /// 22004, 22013 for distances that are none.
     pub(super) fn frame(&mut self, bounds: &Bounds, distances: &[ArrayRef], row: usize) -> Result<Range<usize>> {
         let rows = self.groups.last().map_or(0, |group| group.end);
-        let mut distances = distances.iter();
-        let mut distance = |bound: Bound, which: &str| match distances.next_if_needed(bound) {
+        let mut distances = distances.iter().peekable();
+        let mut distance = |bound: Bound, which: &str| match distances.next_if(|_| bound.has_distance()) {
             Some(values) => distance_of(values, row, which),
             None => Ok(0),
         };
@@ -114,17 +114,6 @@ impl Peers {
             None => 0,
         };
         Ok(clamped(start, end, rows))
-    }
-}
-
-/// The argument that holds the distance of a bound.
-trait NextDistance<'a> {
-    fn next_if_needed(&mut self, bound: Bound) -> Option<&'a ArrayRef>;
-}
-
-impl<'a, I: Iterator<Item = &'a ArrayRef>> NextDistance<'a> for I {
-    fn next_if_needed(&mut self, bound: Bound) -> Option<&'a ArrayRef> {
-        if bound.has_distance() { self.next() } else { None }
     }
 }
 

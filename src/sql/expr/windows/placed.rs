@@ -142,13 +142,13 @@ fn moved(row: usize, distance: i64, is_ahead: bool) -> Option<usize> {
 struct Cutting;
 
 impl PartitionEvaluator for Cutting {
-    /// As in PostgreSQL the number of parts is that of the first row.
+    /// As in PostgreSQL the number of parts is that of the first row that says one, and rows are counted from there.
     fn evaluate_all(&mut self, values: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let parts = values[0].as_primitive::<Int64Type>();
-        if rows == 0 || parts.is_null(0) {
+        let Some(first) = (0..rows).find(|row| parts.is_valid(*row)) else {
             return Ok(Arc::new(Int32Array::new_null(rows)));
-        }
-        let parts = usize::try_from(parts.value(0)).unwrap_or(0);
+        };
+        let parts = usize::try_from(parts.value(first)).unwrap_or(0);
         if parts == 0 {
             let message = "argument of ntile must be greater than zero";
             return Err(DataFusionError::External(SqlError::new(ErrorKind::InvalidNtile, message)));
@@ -157,6 +157,7 @@ impl PartitionEvaluator for Cutting {
         let (size, longer) = (rows / parts, rows % parts);
         let border = longer * (size + 1);
         let part = |row: usize| {
+            let row = row.checked_sub(first)?;
             let part = if row < border { row / (size + 1) } else { longer + (row - border) / size.max(1) };
             i32::try_from(part + 1).ok()
         };

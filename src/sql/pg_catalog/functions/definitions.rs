@@ -109,7 +109,16 @@ fn view_query(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> 
     let is_pretty = arguments.len() > 1 && argument(arguments, 1).as_bool().unwrap_or(true);
     let class = match given.as_oid() {
         Some(oid) => context.objects.class_by_oid(oid),
-        None => given.as_text().and_then(|name| context.objects.class_by_name(&name)).map(|(_, class)| class),
+        None => match given.as_text() {
+            None => None,
+            Some(name) => match context.objects.class_by_name(&name) {
+                Some((_, class)) => Some(class),
+                None => {
+                    let message = format!("relation \"{name}\" does not exist");
+                    return Err(SqlError::new(ErrorKind::UndefinedTable, message));
+                }
+            },
+        },
     };
     Ok(match class {
         Some(Class::View(view)) => view_definition(context, view, is_pretty).into(),

@@ -1,7 +1,8 @@
 //! Forms of changes that sqlparser cannot read, as tokens that it can.
 //!
 //! A join that MERGE uses gets parentheses, which say where its own conditions end.
-//! //! `ONLY (t)` is the table alone: tables have no descendants here. Before ON CONFLICT a SELECT that ends with its list
+//!
+//! `ONLY (t)` is the table alone: tables have no descendants here. Before ON CONFLICT a SELECT that ends with its list
 //! gets `WHERE true`, or ON would be taken for the last column's label.
 
 use sqlparser::keywords::Keyword;
@@ -12,7 +13,7 @@ use crate::syntax::{is_significant, keyword};
 /// Rewrites the tokens of one statement.
 pub(crate) fn readable(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let has = |wanted| tokens.iter().any(|token| keyword(token) == Some(wanted));
-    let joins = has(Keyword::MERGE) && has(Keyword::JOIN);
+    let joins = has(Keyword::JOIN) && merges(&tokens);
     if !has(Keyword::ONLY) && !has(Keyword::CONFLICT) && !joins {
         return tokens;
     }
@@ -45,10 +46,37 @@ fn without_parentheses(words: &mut Vec<TokenWithSpan>, at: usize) {
     }
 }
 
+/// Whether it is a MERGE, also behind WITH.
+fn merges(tokens: &[TokenWithSpan]) -> bool {
+    let mut words = tokens.iter().filter(|token| is_significant(token));
+    match words.next().and_then(keyword) {
+        Some(Keyword::MERGE) => true,
+        Some(Keyword::WITH) => merge_of(tokens).is_some(),
+        _ => false,
+    }
+}
+
+/// Where `MERGE INTO` stands outside of all parentheses.
+fn merge_of(words: &[TokenWithSpan]) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut before = None;
+    for (at, word) in words.iter().enumerate().filter(|(_, word)| is_significant(word)) {
+        match (&word.token, keyword(word)) {
+            (Token::LParen, _) => depth += 1,
+            (Token::RParen, _) => depth = depth.saturating_sub(1),
+            (_, Some(Keyword::INTO)) if depth == 0 && before.is_some() => return before,
+            _ => {}
+        }
+        before = (depth == 0 && keyword(word) == Some(Keyword::MERGE)).then_some(at);
+    }
+    None
+}
+
 /// Parentheses around the join behind the USING of a MERGE: from there to the last ON before the first WHEN.
 fn with_joined_source(words: &mut Vec<TokenWithSpan>) {
     let (mut depth, mut source, mut joined, mut condition) = (0_usize, None, false, None);
-    for (at, word) in words.iter().enumerate() {
+    let start = merge_of(words).unwrap_or(0);
+    for (at, word) in words.iter().enumerate().skip(start) {
         match (&word.token, keyword(word)) {
             (Token::LParen, _) => depth += 1,
             (Token::RParen, _) => depth = depth.saturating_sub(1),

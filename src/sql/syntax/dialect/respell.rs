@@ -96,16 +96,13 @@ pub(crate) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
                 }
             }
             Some(Keyword::EXCLUDE) if ends_frame(kept.last()) => {
-                let option = source.next();
-                match option.as_ref().and_then(keyword) {
-                    // What a frame has anyway.
-                    Some(Keyword::NO) => drop(source.next()),
-                    Some(Keyword::CURRENT) => {
-                        source.next();
-                        exclude(&mut kept, FrameExclusion::CurrentRow);
-                    }
-                    Some(Keyword::GROUP) => exclude(&mut kept, FrameExclusion::Group),
-                    _ => exclude(&mut kept, FrameExclusion::Ties),
+                let mut words = vec![token];
+                while let Some(word) = source.next_if(is_word) {
+                    words.push(word);
+                }
+                match exclusion_of(&words[1..]).filter(|_| source.peek().is_some_and(|t| t.token == Token::RParen)) {
+                    Some(exclusion) => exclude(&mut kept, exclusion),
+                    None => kept.extend(words),
                 }
             }
             // The parser takes a text for an interval, and reads no cast behind it.
@@ -114,18 +111,28 @@ pub(crate) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
                 && source.peek().is_some_and(|next| next.token == Token::DoubleColon) =>
             {
                 let (open, close) = (symbol(&token, Token::LParen), symbol(&token, Token::RParen));
-                kept.extend([open, token]);
-                while let Some(part) =
-                    source.next_if(|next| !matches!(keyword(next), Some(Keyword::PRECEDING | Keyword::FOLLOWING)))
+                let ends =
+                    |token: &TokenWithSpan| matches!(keyword(token), Some(Keyword::PRECEDING | Keyword::FOLLOWING));
+                let mut inside = 0_i32;
+                let mut bound = vec![token];
+                while let Some(part) = source.next_if(|next| !ends(next) && (inside > 0 || next.token != Token::RParen))
                 {
-                    kept.push(part);
+                    inside += i32::from(part.token == Token::LParen) - i32::from(part.token == Token::RParen);
+                    bound.push(part);
                 }
-                kept.push(close);
+                match source.peek().is_some_and(ends) {
+                    true => kept.extend(std::iter::once(open).chain(bound).chain([close])),
+                    false => kept.extend(bound),
+                }
             }
             // A function of functions to the parser.
-            Some(Keyword::ROWS) if source.peek().and_then(keyword) == Some(Keyword::FROM) => {
-                source.next();
-                kept.push(symbol(&token, Token::make_word(ROWS_FROM, Some('"'))));
+            Some(Keyword::ROWS) if begins_source(&kept) => {
+                match source.next_if(|next| keyword(next) == Some(Keyword::FROM)) {
+                    Some(_) if source.peek().is_some_and(|next| next.token == Token::LParen) => {
+                        kept.push(symbol(&token, Token::make_word(ROWS_FROM, Some('"'))));
+                    }
+                    from => kept.extend(std::iter::once(token).chain(from)),
+                }
             }
             Some(_) if is_called(&token, "VARIADIC") && begins_argument(kept.last(), source.peek()) => {
                 spread.push(depth);
@@ -339,6 +346,39 @@ fn names_table(before: Option<&TokenWithSpan>) -> bool {
             keyword(before),
             Some(Keyword::FROM | Keyword::JOIN | Keyword::UPDATE | Keyword::USING | Keyword::INTO)
         )
+}
+
+/// Whether something that is read from may begin here.
+fn begins_source(kept: &[TokenWithSpan]) -> bool {
+    match kept.last() {
+        Some(last) if last.token == Token::Comma => {
+            let mut depth = 0_usize;
+            for token in kept.iter().rev() {
+                match (&token.token, keyword(token)) {
+                    (Token::RParen, _) => depth += 1,
+                    (Token::LParen, _) if depth == 0 => return false,
+                    (Token::LParen, _) => depth -= 1,
+                    (_, Some(Keyword::FROM | Keyword::USING)) if depth == 0 => return true,
+                    (_, Some(Keyword::SELECT | Keyword::WHERE | Keyword::BY)) if depth == 0 => return false,
+                    _ => {}
+                }
+            }
+            false
+        }
+        Some(last) => matches!(keyword(last), Some(Keyword::FROM | Keyword::JOIN | Keyword::LATERAL | Keyword::USING)),
+        None => false,
+    }
+}
+
+/// What the words behind EXCLUDE leave out; `None` for others than PostgreSQL has.
+fn exclusion_of(words: &[TokenWithSpan]) -> Option<FrameExclusion> {
+    match words {
+        [no, others] if is_called(no, "NO") && is_called(others, "OTHERS") => Some(FrameExclusion::NoOthers),
+        [current, row] if is_called(current, "CURRENT") && is_called(row, "ROW") => Some(FrameExclusion::CurrentRow),
+        [group] if is_called(group, "GROUP") => Some(FrameExclusion::Group),
+        [ties] if is_called(ties, "TIES") => Some(FrameExclusion::Ties),
+        _ => None,
+    }
 }
 
 /// Puts what EXCLUDE says behind the keys of ORDER BY, before the frame that the tokens end with.

@@ -27,7 +27,6 @@ const OF_TRUE_TYPES: &[(&str, &str, &str)] =
 const OF_LISTS: &[(&str, &str, ListOrder)] = &[
     ("concat", "array_to_string", ListOrder::Joined("")),
     ("concat_ws", "array_to_string", ListOrder::First),
-    ("json_build_array", "array_to_json", ListOrder::Last),
     ("jsonb_build_array", "to_jsonb", ListOrder::Last),
     ("json_extract_path", "json_at", ListOrder::Last),
     ("jsonb_extract_path", "json_at", ListOrder::Last),
@@ -52,7 +51,9 @@ impl Pass<'_> {
         let arguments = match arguments.split_last() {
             Some((list, first)) if *variadic => match &list.without_implicit_casts().kind {
                 // A list that the call writes out.
-                ExprKind::Array { items, is_of_arrays: false } if !function.name.contains("_extract_path") => {
+                ExprKind::Array { items, is_of_arrays: false }
+                    if !items.is_empty() && !function.name.contains("_extract_path") =>
+                {
                     spread = first.iter().chain(items).cloned().collect();
                     &spread
                 }

@@ -306,7 +306,13 @@ impl Pass<'_> {
     fn with_digits_of(&self, frame: &Frame, key: &mut Expr, around: &dyn Surroundings) -> SqlResult<()> {
         for bound in [&frame.start, &frame.end] {
             let (FrameBound::Preceding(offset) | FrameBound::Following(offset)) = bound else { continue };
-            let operand = self.operand(key.clone(), around.schema())?;
+            let mut operand = self.operand(key.clone(), around.schema())?;
+            if matches!(operand.sql_type(), SqlType::Int2 | SqlType::Int4 | SqlType::Int8) {
+                // A distance may be greater than any number of the type.
+                let wide = operand.converted_to(&ValueType::of(SqlType::Numeric(Some((38, 0)))), self.parameters())?;
+                operand = self.operand(wide, around.schema())?;
+                *key = operand.expr.clone();
+            }
             let digits = constant(offset).and_then(|offset| shape_of(&offset));
             let (Some(own), Some(digits), SqlType::Numeric(_)) = (operand.shape(), digits, operand.sql_type()) else {
                 continue;
@@ -384,6 +390,10 @@ fn frame_of(frame: &Frame, key: Option<&DataType>) -> SqlResult<WindowFrame> {
 /// A number of rows or groups, or the distance between values of the type that is sorted by.
 fn distance(offset: &BoundExpr, unit: FrameUnit, key: Option<&DataType>, which: &str) -> SqlResult<ScalarValue> {
     let refused = || SqlError::not_supported("a bound of a window frame that is not written out");
+    if matches!(&offset.without_implicit_casts().kind, ExprKind::Constant(Literal::Null)) {
+        let message = format!("frame {which} offset must not be null");
+        return Err(SqlError::new(ErrorKind::NullValueNotAllowed, message));
+    }
     let value = constant(offset).ok_or_else(refused)?;
     let is_negative = match &value {
         ScalarValue::IntervalMonthDayNano(Some(span)) => span.months < 0 || span.days < 0 || span.nanoseconds < 0,
@@ -403,21 +413,22 @@ fn distance(offset: &BoundExpr, unit: FrameUnit, key: Option<&DataType>, which: 
             let message = "invalid preceding or following size in window function";
             Err(SqlError::new(ErrorKind::InvalidFrameOffset, message))
         }
-        FrameUnit::Rows | FrameUnit::Groups => Ok(value.cast_to(&DataType::UInt64)?),
+        FrameUnit::Rows | FrameUnit::Groups => Ok(whole(&value)?.cast_to(&DataType::UInt64)?),
         FrameUnit::Range if matches!(value, ScalarValue::IntervalMonthDayNano(_)) => Ok(value),
-        FrameUnit::Range => {
-            let key = key.ok_or_else(refused)?;
-            // No two values of the type are farther from each other than its greatest value, or it makes no difference.
-            value.cast_to(key).or_else(|error| greatest(key).ok_or(error)).map_err(Into::into)
-        }
+        FrameUnit::Range => Ok(value.cast_to(key.ok_or_else(refused)?)?),
     }
 }
 
-fn greatest(integer: &DataType) -> Option<ScalarValue> {
-    match integer {
-        DataType::Int16 => Some(ScalarValue::from(i16::MAX)),
-        DataType::Int32 => Some(ScalarValue::from(i32::MAX)),
-        _ => None,
+/// A number of rows, rounded as a cast to bigint rounds.
+fn whole(value: &ScalarValue) -> SqlResult<ScalarValue> {
+    match value.data_type() {
+        DataType::Decimal128(..) | DataType::Decimal256(..) | DataType::Float64 => {
+            match value.cast_to(&DataType::Float64)? {
+                ScalarValue::Float64(Some(number)) => Ok(ScalarValue::from(number.round())),
+                other => Ok(other),
+            }
+        }
+        _ => Ok(value.clone()),
     }
 }
 
