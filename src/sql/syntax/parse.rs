@@ -74,10 +74,9 @@ fn tokens_of(sql: &SourceText) -> SqlResult<Vec<TokenWithSpan>> {
 /// Strings with nothing but white space and a line's end between them are one.
 ///
 /// # Errors
-/// 42601 for two on one line.
+/// 42601 for two that are not one.
 fn with_continued_strings(sql: &SourceText, tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
-    let is_string = |token: &&TokenWithSpan| matches!(token.token, Token::SingleQuotedString(_));
-    if tokens.iter().filter(is_string).nth(1).is_none() {
+    if tokens.iter().filter(|token| is_string(&token.token)).nth(1).is_none() {
         return Ok(tokens);
     }
     let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
@@ -85,25 +84,32 @@ fn with_continued_strings(sql: &SourceText, tokens: Vec<TokenWithSpan>) -> SqlRe
     let mut last: Option<usize> = None;
     for token in tokens {
         match (last, &token.token) {
-            (Some(at), Token::SingleQuotedString(more)) if kept[at].span.end.line < token.span.start.line => {
-                if let Token::SingleQuotedString(text) = &mut kept[at].token {
-                    text.push_str(more);
+            (Some(at), Token::SingleQuotedString(more)) => {
+                let goes_on = kept[at].span.end.line < token.span.start.line;
+                match &mut kept[at].token {
+                    Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) if goes_on => {
+                        text.push_str(more)
+                    }
+                    _ => {
+                        let message = format!("syntax error at or near \"{}\"", token.token);
+                        return Err(SqlError::new(ErrorKind::Syntax, message).at(sql.position(token.span.start)));
+                    }
                 }
                 kept[at].span.end = token.span.end;
                 kept.truncate(at + 1);
                 continue;
             }
-            (Some(_), Token::SingleQuotedString(_)) => {
-                let message = format!("syntax error at or near \"{}\"", token.token);
-                return Err(SqlError::new(ErrorKind::Syntax, message).at(sql.position(token.span.start)));
-            }
-            (_, Token::SingleQuotedString(_)) => last = Some(kept.len()),
+            (_, string) if is_string(string) => last = Some(kept.len()),
             (_, Token::Whitespace(_)) => {}
             _ => last = None,
         }
         kept.push(token);
     }
     Ok(kept)
+}
+
+fn is_string(token: &Token) -> bool {
+    matches!(token, Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) | Token::DollarQuotedString(_))
 }
 
 /// The bounds of a parse of these tokens.

@@ -98,8 +98,11 @@ impl<'q> Level<'q> {
         let mut entries = self.entries.borrow_mut();
         let of_join = entries[join].columns.clone();
         for (column, of_join) in columns.iter().zip(of_join) {
-            if let JoinColumn::One(value) = column
-                && let ExprKind::Column { level: 0, entry, column } = value.kind
+            let value = match column {
+                JoinColumn::One(value) => value,
+                JoinColumn::Merged { value, .. } => value,
+            };
+            if let ExprKind::Column { level: 0, entry, column } = value.kind
                 && let Some(known) = entries.get_mut(entry).and_then(|known| known.columns.get_mut(column))
             {
                 *known = of_join;
