@@ -187,7 +187,7 @@ impl Plain {
             None => true,
             Some(next) => {
                 next.token == Token::RParen
-                    || ["UNION", "INTERSECT", "EXCEPT", "LIMIT", "ORDER", "OFFSET"]
+                    || ["UNION", "INTERSECT", "EXCEPT", "WHERE", "HAVING", "LIMIT", "ORDER", "OFFSET"]
                         .iter()
                         .any(|word| is_word(next, word))
             }
@@ -196,10 +196,23 @@ impl Plain {
 
     fn empty_list(&mut self) {
         self.keep();
-        let condition = [self.word("WHERE", Keyword::WHERE), self.word("TRUE", Keyword::TRUE)];
-        // As in `SELECT WHERE TRUE`, which sqlparser reads.
-        let last = self.at.saturating_sub(1);
-        self.kept.extend(condition.map(|token| TokenWithSpan { span: self.source[last].span, ..token }));
+        // sqlparser reads a list without items before FROM only: here, the one row that there is without FROM.
+        let name = |name| Token::make_word(name, Some('"'));
+        let one_row = [
+            Token::make_keyword("FROM"),
+            Token::LParen,
+            Token::make_keyword("VALUES"),
+            Token::LParen,
+            Token::Number("1".to_owned(), false),
+            Token::RParen,
+            Token::RParen,
+            name("row#"),
+            Token::LParen,
+            name("one#"),
+            Token::RParen,
+        ];
+        let span = self.source[self.at.saturating_sub(1)].span;
+        self.kept.extend(one_row.map(|token| TokenWithSpan { token, span }));
     }
 
     /// Collations and operator classes of a key do not change which key it is, and its condition is no other.
@@ -317,9 +330,9 @@ mod tests {
                 "SELECT a FROM t ORDER BY a USING <, b USING OPERATOR(pg_catalog.>) NULLS LAST",
                 "SELECT a FROM t ORDER BY a ASC , b DESC NULLS LAST",
             ),
-            ("SELECT", "SELECT WHERE TRUE"),
+            ("SELECT", "SELECT FROM ( VALUES ( 1 ) ) \"row#\" ( \"one#\" )"),
             ("SELECT trim(BOTH FROM a), trim(FROM b)", "SELECT trim ( BOTH a ) , trim ( b )"),
-            ("SELECT EXISTS (SELECT)", "SELECT EXISTS ( SELECT WHERE TRUE )"),
+            ("SELECT EXISTS (SELECT)", "SELECT EXISTS ( SELECT FROM ( VALUES ( 1 ) ) \"row#\" ( \"one#\" ) )"),
             ("SELECT a FROM t JOIN u USING (a)", "SELECT a FROM t JOIN u USING ( a )"),
             (
                 "INSERT INTO t VALUES (1) ON CONFLICT (a COLLATE \"C\" text_ops, b) WHERE a > 0 DO NOTHING",
