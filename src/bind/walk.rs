@@ -1,6 +1,7 @@
 //! Walking through an expression: its parts in the order in which they are written.
 
 use crate::expr::{BoundExpr, CastMethod, ExprKind, Index, OverRows, SubQueryUse, Window};
+use crate::place::Place;
 
 impl BoundExpr {
     /// Calls `see` with each direct part.
@@ -99,7 +100,18 @@ impl BoundExpr {
 
     /// Whether it may give several rows.
     pub fn gives_rows(&self) -> bool {
-        self.any(&mut |part| matches!(&part.kind, ExprKind::Call { function, .. } if function.gives_rows))
+        self.place_of_rows().is_some()
+    }
+
+    /// Where the first function is that gives several rows.
+    pub(crate) fn place_of_rows(&self) -> Option<Place> {
+        let mut found = None;
+        self.any(&mut |part| {
+            let gives_rows = matches!(&part.kind, ExprKind::Call { function, .. } if function.gives_rows);
+            found = found.or(gives_rows.then_some(part.place));
+            found.is_some()
+        });
+        found
     }
 }
 

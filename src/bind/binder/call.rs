@@ -8,7 +8,7 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::{Binder, folded, name_of};
+use super::{Binder, folded, is_mark, name_of};
 use crate::catalogue::oids::{self, Oid};
 use crate::catalogue::{CastContext, FunctionKind, Lookup};
 use crate::coerce::polymorphic;
@@ -36,7 +36,7 @@ fn without_variadic(list: &FunctionArgumentList) -> Option<FunctionArgumentList>
     let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(marked))) = list.args.last()? else { return None };
     let name = marked.name.0.first()?.as_ident()?;
     let FunctionArguments::List(array) = &marked.args else { return None };
-    if name.value != VARIADIC || name.quote_style.is_none() {
+    if !is_mark(name, VARIADIC) {
         return None;
     }
     let mut list = list.clone();

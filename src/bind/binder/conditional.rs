@@ -12,13 +12,7 @@ use crate::place::{AtPlace, Place};
 /// # Errors
 /// 0A000 where a part would have to be computed for some rows only, and gives rows of its own.
 fn without_rows(bound: BoundExpr, construct: &str) -> SqlResult<BoundExpr> {
-    let mut found = None;
-    bound.any(&mut |part| {
-        let gives_rows = matches!(&part.kind, ExprKind::Call { function, .. } if function.gives_rows);
-        found = found.or(gives_rows.then_some(part.place));
-        found.is_some()
-    });
-    match found {
+    match bound.place_of_rows() {
         Some(place) => {
             let message = format!("set-returning functions are not allowed in {construct}");
             Err(SqlError::new(ErrorKind::FeatureNotSupported, message)

@@ -261,6 +261,11 @@ impl<'b> Binder<'b> {
     }
 }
 
+/// Whether a name is a mark that stands for what the parser does not read.
+pub(crate) fn is_mark(ident: &Ident, mark: &str) -> bool {
+    ident.quote_style.is_some() && ident.value == mark
+}
+
 pub(crate) fn name_of(ident: &Ident) -> Name {
     Name { text: folded(ident), is_quoted: ident.quote_style.is_some() }
 }

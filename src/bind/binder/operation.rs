@@ -4,8 +4,8 @@ use sqlparser::ast::{BinaryOperator, Expr, Spanned, UnaryOperator, Value, ValueW
 use sqlparser::tokenizer::Span;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::Binder;
 use super::cast::unnested;
+use super::{Binder, is_mark};
 use crate::catalogue::CastContext;
 use crate::catalogue::oids::{self, Oid};
 use crate::expr::{BoundExpr, CallForm, ExprKind, ExprType, SubQueryUse, Test};
@@ -398,7 +398,7 @@ fn tested(value: BoundExpr, test: Test, negated: bool) -> BoundExpr {
 /// The first bound of BETWEEN SYMMETRIC without the mark on its left; `None` where there is none.
 fn without_marker(bound: &Expr) -> Option<Expr> {
     let Expr::BinaryOp { left, op, right } = bound else { return None };
-    if matches!(&**left, Expr::Identifier(ident) if ident.value == SYMMETRIC && ident.quote_style.is_some()) {
+    if matches!(&**left, Expr::Identifier(ident) if is_mark(ident, SYMMETRIC)) {
         return Some((**right).clone());
     }
     let left = Box::new(without_marker(left)?);

@@ -15,6 +15,7 @@ use crate::place::Place;
 #[derive(Debug, Clone, Default)]
 pub struct BoundQuery {
     pub with: Vec<BoundWith>,
+    /// RECURSIVE is written, whether or not a part of it reads its own rows.
     pub is_with_recursive: bool,
     /// What is read from; columns name its entries by their numbers.
     pub range: Vec<RangeEntry>,
@@ -56,6 +57,11 @@ pub struct RangeEntry {
 }
 
 impl RangeEntry {
+    /// What is read from under a name that no statement gives it.
+    pub(crate) fn unnamed(name: String, columns: Vec<RangeColumn>, source: RangeSource) -> Self {
+        Self { name, has_alias: false, named_columns: 0, columns, source, is_lateral: false }
+    }
+
     /// Whether `*` leaves a column out.
     pub fn is_hidden(&self, column: usize) -> bool {
         match &self.source {

@@ -8,6 +8,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use super::bound::{Grouping, GroupingSet};
 use super::level::{Context, Level};
 use super::sort::Names;
+use crate::binder::is_mark;
 use crate::place::{AtPlace, Place};
 use crate::usage::Usage;
 
@@ -125,7 +126,7 @@ pub const EMPTY_SET: &str = "empty#set";
 
 fn is_marked(function: &Function, mark: &str) -> bool {
     let name = function.name.0.first().and_then(ObjectNamePart::as_ident);
-    name.is_some_and(|name| name.quote_style.is_some() && name.value == mark)
+    name.is_some_and(|name| is_mark(name, mark))
 }
 
 fn is_called(function: &Function, name: &str) -> bool {

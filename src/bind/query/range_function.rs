@@ -9,7 +9,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use super::bound::{RangeColumn, RangeEntry, RangeFunction, RangeSource};
 use super::from::{Alias, renamed};
 use super::level::Level;
-use crate::binder::folded;
+use crate::binder::{folded, is_mark};
 use crate::catalogue::oids;
 use crate::expr::{BoundExpr, ExprKind};
 use crate::place::{AtPlace, Place};
@@ -49,7 +49,7 @@ impl Level<'_> {
         alias: Option<&TableAlias>,
         with_ordinality: bool,
     ) -> SqlResult<(usize, bool)> {
-        let is_list = name.0.first().and_then(ObjectNamePart::as_ident).is_some_and(|name| name.value == ROWS_FROM);
+        let is_list = name.0.first().and_then(ObjectNamePart::as_ident).is_some_and(|name| is_mark(name, ROWS_FROM));
         if !is_list {
             let call = call_of(name.clone(), arguments.to_vec());
             return self.functions_entry(vec![call], alias, with_ordinality);
@@ -135,13 +135,7 @@ impl Level<'_> {
         self.namespace.is_lateral.set(false);
         let bound = bound?;
         let mut inside = None;
-        bound.for_each_part(&mut |part| {
-            part.any(&mut |part| {
-                let gives_rows = matches!(&part.kind, ExprKind::Call { function, .. } if function.gives_rows);
-                inside = inside.or(gives_rows.then_some(part.place));
-                false
-            });
-        });
+        bound.for_each_part(&mut |part| inside = inside.or_else(|| part.place_of_rows()));
         match inside {
             Some(place) => {
                 let message = "set-returning functions must appear at top level of FROM";

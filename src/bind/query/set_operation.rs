@@ -95,14 +95,7 @@ impl Level<'_> {
         let of_query = |target: &Target| RangeColumn { name: target.name.clone(), ty: target.expr.ty };
         let shown = bound.results().map(of_query).collect();
         let source = RangeSource::SubQuery(Box::new(bound));
-        self.add_entry(RangeEntry {
-            name,
-            has_alias: false,
-            named_columns: 0,
-            columns: shown,
-            source,
-            is_lateral: false,
-        });
+        self.add_entry(RangeEntry::unnamed(name, shown, source));
         Ok(Side { tree: SetTree::Member(entry), columns })
     }
 

@@ -31,15 +31,7 @@ impl Level<'_> {
         let (rows, columns) = self.binding(Usage::Values, |binder| of_common_types(binder, rows))?;
         let source = RangeSource::Values(rows);
         let count = columns.len();
-        let entry = RangeEntry {
-            name: NAME.to_owned(),
-            has_alias: false,
-            named_columns: 0,
-            columns,
-            source,
-            is_lateral: false,
-        };
-        let entry = self.add_entry(entry);
+        let entry = self.add_entry(RangeEntry::unnamed(NAME.to_owned(), columns, source));
         self.query.from.push(JoinTree::Entry(entry));
         self.show_only(entry);
         (0..count).for_each(|column| self.push_column(entry, column));

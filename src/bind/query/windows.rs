@@ -8,7 +8,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use super::bound::{BoundWindow, Frame, FrameBound, FrameExclusion, FrameUnit, SortItem};
 use super::level::{Level, NotedWindow, no_window};
 use super::sort::Names;
-use crate::binder::{Binder, folded};
+use crate::binder::{Binder, folded, is_mark};
 use crate::catalogue::{CastContext, Oid, oids};
 use crate::expr::BoundExpr;
 use crate::place::{AtPlace, Place};
@@ -195,7 +195,7 @@ pub const EXCLUSIONS: [(FrameExclusion, &str); 3] = [
 /// Takes it off again.
 fn exclusion_of(spec: &mut WindowSpec) -> FrameExclusion {
     let named = spec.order_by.last().and_then(|key| match &key.expr {
-        Expr::Identifier(ident) => EXCLUSIONS.iter().find(|(_, name)| *name == ident.value),
+        Expr::Identifier(ident) => EXCLUSIONS.iter().find(|(_, mark)| is_mark(ident, mark)),
         _ => None,
     });
     match named {

@@ -132,14 +132,7 @@ impl Level<'_> {
         let places: Vec<Place> = bound.results().map(|target| target.expr.place).collect();
         let source = RangeSource::SubQuery(Box::new(bound));
         let name = "*SELECT*".to_owned();
-        let entry = self.add_entry(RangeEntry {
-            name,
-            has_alias: false,
-            named_columns: 0,
-            columns: shown,
-            source,
-            is_lateral: false,
-        });
+        let entry = self.add_entry(RangeEntry::unnamed(name, shown, source));
         let scope = self.scope();
         let values: Vec<BoundExpr> = literals
             .into_iter()

@@ -1,6 +1,5 @@
 //! An aggregate, or the value of one row, over a frame of which the engine does not know all.
 
-use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -27,7 +26,7 @@ pub(in crate::expr) enum Of {
 }
 
 /// The arguments are those of the call, then the condition of FILTER, then the distances of bounds that are computed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::expr) struct Framed {
     pub of: Of,
     pub is_filtered: bool,
@@ -56,21 +55,6 @@ impl Framed {
             },
         };
         Ok(Arc::new(field.as_ref().clone().with_name(name).with_nullable(true)))
-    }
-}
-
-impl PartialEq for Framed {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.of, self.is_filtered, self.bounds, self.exclusion)
-            == (&other.of, other.is_filtered, other.bounds, other.exclusion)
-    }
-}
-
-impl Eq for Framed {}
-
-impl Hash for Framed {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.of, self.is_filtered, self.bounds, self.exclusion).hash(state);
     }
 }
 

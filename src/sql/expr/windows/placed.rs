@@ -1,6 +1,5 @@
 //! `lag`, `lead` and `ntile` with arguments that are computed for each row.
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int32Array};
@@ -13,7 +12,7 @@ use datafusion::logical_expr::{PartitionEvaluator, Signature, Volatility, Window
 use tablegate_types::error::{ErrorKind, SqlError};
 
 /// The value of the row that is so far from this one: the value, the distance, and what stands for a row that is not there.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(in crate::expr) struct Displaced {
     /// `lead`, and not `lag`.
     is_ahead: bool,
@@ -21,7 +20,7 @@ pub(in crate::expr) struct Displaced {
 }
 
 /// The number of the part that the row is in, where the partition is cut in so many parts.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(in crate::expr) struct Tiles {
     signature: Signature,
 }
@@ -36,32 +35,6 @@ impl Tiles {
     pub(in crate::expr) fn new() -> Self {
         Self { signature: Signature::exact(vec![DataType::Int64], Volatility::Immutable) }
     }
-}
-
-impl PartialEq for Displaced {
-    fn eq(&self, other: &Self) -> bool {
-        self.is_ahead == other.is_ahead
-    }
-}
-
-impl Eq for Displaced {}
-
-impl Hash for Displaced {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.is_ahead.hash(state);
-    }
-}
-
-impl PartialEq for Tiles {
-    fn eq(&self, _other: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Tiles {}
-
-impl Hash for Tiles {
-    fn hash<H: Hasher>(&self, _state: &mut H) {}
 }
 
 impl WindowUDFImpl for Displaced {

@@ -98,11 +98,7 @@ impl<'q> Level<'q> {
         let mut entries = self.entries.borrow_mut();
         let of_join = entries[join].columns.clone();
         for (column, of_join) in columns.iter().zip(of_join) {
-            let value = match column {
-                JoinColumn::One(value) => value,
-                JoinColumn::Merged { value, .. } => value,
-            };
-            if let ExprKind::Column { level: 0, entry, column } = value.kind
+            if let ExprKind::Column { level: 0, entry, column } = column.expr().kind
                 && let Some(known) = entries.get_mut(entry).and_then(|known| known.columns.get_mut(column))
             {
                 *known = of_join;

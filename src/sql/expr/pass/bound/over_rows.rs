@@ -390,11 +390,10 @@ fn frame_of(frame: &Frame, key: Option<&DataType>) -> SqlResult<WindowFrame> {
 /// A number of rows or groups, or the distance between values of the type that is sorted by.
 fn distance(offset: &BoundExpr, unit: FrameUnit, key: Option<&DataType>, which: &str) -> SqlResult<ScalarValue> {
     let refused = || SqlError::not_supported("a bound of a window frame that is not written out");
-    if matches!(&offset.without_implicit_casts().kind, ExprKind::Constant(Literal::Null)) {
-        let message = format!("frame {which} offset must not be null");
-        return Err(SqlError::new(ErrorKind::NullValueNotAllowed, message));
-    }
-    let value = constant(offset).ok_or_else(refused)?;
+    let value = match &offset.without_implicit_casts().kind {
+        ExprKind::Constant(Literal::Null) => ScalarValue::Null,
+        _ => constant(offset).ok_or_else(refused)?,
+    };
     let is_negative = match &value {
         ScalarValue::IntervalMonthDayNano(Some(span)) => span.months < 0 || span.days < 0 || span.nanoseconds < 0,
         ScalarValue::IntervalMonthDayNano(None) => false,
