@@ -110,10 +110,6 @@ impl ValuesList {
         if rows.iter().any(|row| row.len() != width) {
             return Err(SqlError::new(ErrorKind::Syntax, "VALUES lists must all be the same length"));
         }
-        if rows.iter().any(|row| row.iter().any(gives_rows)) {
-            let message = "set-returning functions are not allowed in VALUES";
-            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
-        }
         let mut computed = Vec::new();
         let mut cells = Vec::with_capacity(rows.len());
         for (place, row) in rows.iter().enumerate() {
@@ -124,6 +120,10 @@ impl ValuesList {
                 })
             };
             cells.push(row.iter().map(&mut cell).collect());
+        }
+        if computed.iter().any(|(_, expr)| gives_rows(expr)) {
+            let message = "set-returning functions are not allowed in VALUES";
+            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
         }
         let in_turn = defaults_count && computed.iter().any(|(_, expr)| waits(expr));
         let mut plans: Vec<ComputedCells> = Vec::new();
