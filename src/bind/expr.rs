@@ -172,6 +172,8 @@ pub enum SubQueryUse {
     All(Box<BoundExpr>),
     /// The comparison of a row with its only one.
     Row(Box<BoundExpr>),
+    /// Its only row as one value: no statement says so, but a row that several columns are set from is computed once.
+    OnlyRow,
 }
 
 #[derive(Debug, Clone)]

@@ -71,7 +71,7 @@ impl BoundExpr {
             }
             ExprKind::SubQuery { used, .. } => match used {
                 SubQueryUse::Any(test) | SubQueryUse::All(test) | SubQueryUse::Row(test) => see(test),
-                SubQueryUse::Exists | SubQueryUse::Value | SubQueryUse::Array => {}
+                SubQueryUse::Exists | SubQueryUse::Value | SubQueryUse::Array | SubQueryUse::OnlyRow => {}
             },
         }
     }

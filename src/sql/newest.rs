@@ -17,6 +17,11 @@ use crate::tx::{Entries, Layers};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TargetNumber(pub usize);
 
+impl TargetNumber {
+    /// The one table that a change locks rows of.
+    pub(crate) const OF_CHANGE: Self = Self(0);
+}
+
 /// The rows that a statement looks at again, of each of its tables that it locks rows of.
 #[derive(Debug, Default)]
 pub(crate) struct NewestRows {

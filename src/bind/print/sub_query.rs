@@ -7,7 +7,7 @@ impl Printer<'_> {
     pub(super) fn sub_query(&mut self, query: usize, used: &SubQueryUse) {
         match used {
             SubQueryUse::Exists => self.push("(EXISTS ("),
-            SubQueryUse::Value => self.push("("),
+            SubQueryUse::Value | SubQueryUse::OnlyRow => self.push("("),
             SubQueryUse::Array => self.push("ARRAY("),
             SubQueryUse::Row(test) => self.compared(test, operator_of(test)),
             SubQueryUse::Any(test) => match operator_of(test) {
@@ -18,7 +18,7 @@ impl Printer<'_> {
         }
         let text = self.settings.names.query(query, self.indent);
         self.push(&text);
-        self.push(if matches!(used, SubQueryUse::Value | SubQueryUse::Array) { ")" } else { "))" });
+        self.push(if matches!(used, SubQueryUse::Value | SubQueryUse::Array | SubQueryUse::OnlyRow) { ")" } else { "))" });
     }
 
     /// What the query's rows are compared with, and how.

@@ -8,7 +8,7 @@ use super::changes::BoundStatement;
 use crate::binder::Reach;
 use crate::catalogue::RelationRef;
 pub use crate::catalogue::relations::Origin;
-use crate::expr::{BoundExpr, ExprType};
+use crate::expr::{BoundExpr, ExprKind, ExprType};
 use crate::place::Place;
 
 /// A query in which every name is found and every expression has its type.
@@ -58,7 +58,7 @@ pub struct RangeEntry {
 
 impl RangeEntry {
     /// What is read from under a name that no statement gives it.
-    pub(crate) fn unnamed(name: String, columns: Vec<RangeColumn>, source: RangeSource) -> Self {
+    pub fn unnamed(name: String, columns: Vec<RangeColumn>, source: RangeSource) -> Self {
         Self { name, has_alias: false, named_columns: 0, columns, source, is_lateral: false }
     }
 
@@ -332,10 +332,21 @@ pub struct BoundWith {
     pub place: Place,
 }
 
+/// A column of one of these entries.
+pub fn column_of(range: &[RangeEntry], entry: usize, column: usize) -> Option<BoundExpr> {
+    let ty = range.get(entry)?.columns.get(column)?.ty;
+    Some(BoundExpr::new(ExprKind::Column { level: 0, entry, column }, ty, Place::NOWHERE))
+}
+
 impl BoundQuery {
     /// What it gives.
     pub fn results(&self) -> impl Iterator<Item = &Target> {
         self.targets.iter().filter(|target| !target.is_hidden)
+    }
+
+    /// Whether a part of its WITH changes rows.
+    pub fn changes_rows(&self) -> bool {
+        self.with.iter().any(|part| matches!(part.statement, BoundStatement::Change(_)))
     }
 
     /// The types of what it gives.

@@ -15,6 +15,7 @@ pub enum BoundStatement {
 #[derive(Debug, Clone)]
 pub struct BoundChange {
     pub with: Vec<BoundWith>,
+    /// The table that is changed; behind its columns those that the statement makes.
     pub relation: RelationRef,
     /// The entry of the table that is changed.
     pub target: usize,
@@ -35,6 +36,8 @@ pub enum ChangeKind {
         /// The columns that the source gives, one value each.
         columns: Vec<InsertColumn>,
         overriding: Overriding,
+        /// OR REPLACE: a row that is there becomes exactly the one that is put in.
+        replaces: bool,
         conflict: Option<Box<BoundConflict>>,
     },
     Update(Vec<Assigned>),

@@ -213,6 +213,10 @@ pub(crate) fn bind_with(
             let place = Place::start(part.alias.name.span);
             return Err(SqlError::new(ErrorKind::DuplicateAlias, message).at_place(place));
         }
+        if matches!(*part.query.body, SetExpr::Merge(_)) {
+            let place = Place::start(part.alias.name.span);
+            return Err(SqlError::new(ErrorKind::FeatureNotSupported, "MERGE not supported in WITH query").at_place(place));
+        }
     }
     let (order, recursive_ones) =
         if *recursive { order_of(parts)? } else { ((0..parts.len()).collect(), vec![false; parts.len()]) };

@@ -1,10 +1,12 @@
 //! What columns are set to: PostgreSQL's `transformAssignedExpr` and `transformUpdateTargetList`.
 
+use std::sync::Arc;
+
 use sqlparser::ast::{Assignment, AssignmentTarget, Expr, ObjectName, ObjectNamePart, Spanned};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::binder::{Binder, folded, name_of};
-use crate::catalogue::{CastContext, Relation, oids};
+use crate::catalogue::{CastContext, Lookup, Relation, RelationColumn, RelationRef, oids};
 use crate::expr::{BoundExpr, ExprKind, Written};
 use crate::name::Name;
 use crate::place::{AtPlace, Place};
@@ -26,9 +28,11 @@ enum Source {
     OfRow { query: usize, value: BoundExpr },
 }
 
+/// A column of the table that is changed. One that no row has yet becomes a column of it, where the table is open.
+///
 /// # Errors
-/// 42703.
-pub(super) fn column_named(relation: &Relation, name: &ObjectName) -> SqlResult<NamedColumn> {
+/// 42703 for an unknown one, 42804 for a field of one.
+pub(super) fn column_named(lookup: Lookup<'_>, relation: &mut RelationRef, name: &ObjectName) -> SqlResult<NamedColumn> {
     let idents: Vec<_> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
     let Some(first) = idents.first() else {
         return Err(SqlError::new(ErrorKind::Internal, "a column without a name"));
@@ -37,8 +41,22 @@ pub(super) fn column_named(relation: &Relation, name: &ObjectName) -> SqlResult<
     let found = column_number(relation, &wanted);
     match (found, idents.len()) {
         (Some(column), 1) => Ok(NamedColumn { column, place }),
-        (Some(_), _) => Err(unknown("a field of a column")),
-        (None, 1) if relation.is_open => Err(unknown("a column that no row has yet")),
+        (Some(column), _) => {
+            let of = &relation.columns[column];
+            let field = idents.get(1).map(|field| name_of(field).text).unwrap_or_default();
+            let message = format!(
+                "cannot assign to field \"{field}\" of column \"{}\" because its type {} is not a composite type",
+                of.name,
+                lookup.type_name(of.oid)
+            );
+            Err(SqlError::new(ErrorKind::DatatypeMismatch, message).at_place(place))
+        }
+        (None, 1) if relation.is_open => {
+            let new = RelationColumn { name: wanted.text, oid: oids::TEXT, typmod: -1, takes_any: true, ..Default::default() };
+            let columns = &mut Arc::make_mut(relation).columns;
+            columns.push(new);
+            Ok(NamedColumn { column: columns.len() - 1, place })
+        }
         (None, _) => {
             let message = format!("column \"{}\" of relation \"{}\" does not exist", wanted.text, relation.name);
             Err(SqlError::new(ErrorKind::UndefinedColumn, message).at_place(place))
@@ -83,7 +101,7 @@ pub(super) fn assigned(
 
 impl Level<'_> {
     /// SET: all values are bound before the first column is looked up.
-    pub(super) fn assignments(&mut self, relation: &Relation, set: &[Assignment]) -> SqlResult<Vec<Assigned>> {
+    pub(super) fn assignments(&mut self, relation: &mut RelationRef, set: &[Assignment]) -> SqlResult<Vec<Assigned>> {
         let mut given: Vec<(&ObjectName, Source)> = Vec::with_capacity(set.len());
         for assignment in set {
             match &assignment.target {
@@ -99,7 +117,7 @@ impl Level<'_> {
         }
         let mut all = Vec::with_capacity(given.len());
         for (name, value) in given {
-            let column = column_named(relation, name)?.column;
+            let column = column_named(self.lookup(), relation, name)?.column;
             let value = match value {
                 Source::Expr(value) => AssignedValue::Expr(self.assigned(value, relation, column)?),
                 Source::OfRow { query, value } => {
@@ -171,9 +189,4 @@ fn not_a_row(place: Place) -> Box<SqlError> {
 fn is_row(function: &sqlparser::ast::Function) -> bool {
     matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(ident)]
         if ident.quote_style.is_none() && folded(ident) == "row")
-}
-
-/// Whoever puts the rows in decides about such a target, and says what is wrong with it.
-fn unknown(what: &str) -> Box<SqlError> {
-    SqlError::new(ErrorKind::Internal, format!("{what} is not known here"))
 }

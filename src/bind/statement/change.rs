@@ -1,6 +1,6 @@
 //! UPDATE and DELETE: PostgreSQL's `transformUpdateStmt` and `transformDeleteStmt`.
 
-use sqlparser::ast::{Delete, FromTable, TableFactor, TableWithJoins, Update, UpdateTableFromKind};
+use sqlparser::ast::{Delete, FromTable, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::namespace::Shown;
@@ -14,7 +14,7 @@ impl Level<'_> {
             return Err(SqlError::new(ErrorKind::Syntax, "UPDATE has neither ORDER BY nor LIMIT"));
         }
         let target = self.changed_table(&update.table)?;
-        let relation = self.relation_of(target)?;
+        let mut relation = self.relation_of(target)?;
         match &update.from {
             None => {}
             Some(UpdateTableFromKind::AfterSet(from) | UpdateTableFromKind::BeforeSet(from)) => self.bind_from(from)?,
@@ -22,7 +22,7 @@ impl Level<'_> {
         self.show_beside(target);
         self.filter(update.selection.as_ref())?;
         let returning = self.returning(update.returning.as_deref())?;
-        let assigned = self.assignments(&relation, &update.assignments)?;
+        let assigned = self.assignments(&mut relation, &update.assignments)?;
         Ok(self.change(target, relation, ChangeKind::Update(assigned), returning))
     }
 
@@ -49,6 +49,7 @@ impl Level<'_> {
     fn changed_table(&mut self, table: &TableWithJoins) -> SqlResult<usize> {
         let target = match &table.relation {
             TableFactor::Table { name, alias, args: None, .. } if table.joins.is_empty() => {
+                refuse_columns(alias.as_ref())?;
                 self.target_table(name, Alias::of(alias.as_ref()))?
             }
             _ => return Err(SqlError::new(ErrorKind::Syntax, "only a table's rows are changed")),
@@ -68,5 +69,19 @@ impl Level<'_> {
             self.query.filter = Some(self.condition(selection, Usage::Where)?);
         }
         Ok(())
+    }
+}
+
+/// The alias of the table that is changed names no columns.
+///
+/// # Errors
+/// 42601.
+pub(super) fn refuse_columns(alias: Option<&TableAlias>) -> SqlResult<()> {
+    match alias {
+        Some(alias) if !alias.columns.is_empty() => {
+            Err(SqlError::new(ErrorKind::Syntax, "syntax error at or near \"(\"")
+                .with_detail("The alias of the table that is changed names no columns."))
+        }
+        _ => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::assign::column_number;
 use crate::binder::name_of;
-use crate::catalogue::{Key, Relation};
+use crate::catalogue::{Key, Relation, RelationRef};
 use crate::place::{AtPlace, Place};
 use crate::query::bound::{RangeEntry, RangeSource};
 use crate::query::changes::{BoundConflict, ConflictUpdate};
@@ -19,7 +19,7 @@ impl Level<'_> {
         &mut self,
         conflict: &OnConflict,
         target: usize,
-        relation: &Relation,
+        relation: &mut RelationRef,
     ) -> SqlResult<BoundConflict> {
         let update = match &conflict.action {
             OnConflictAction::DoNothing => None,

@@ -31,7 +31,7 @@ fn check_change(change: &BoundChange) -> SqlResult<()> {
     match &change.kind {
         ChangeKind::Delete => Ok(()),
         ChangeKind::Update(assigned) => check_updated(relation, assigned),
-        ChangeKind::Insert { source, columns, overriding, conflict } => {
+        ChangeKind::Insert { source, columns, overriding, conflict, .. } => {
             let all_default = |at: usize| match source {
                 InsertSource::Defaults => true,
                 InsertSource::Rows(rows) => rows.iter().all(|row| row.get(at).is_none_or(is_default)),

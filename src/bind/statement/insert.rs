@@ -1,11 +1,11 @@
 //! INSERT: the columns that are named and what they get. PostgreSQL's `transformInsertStmt`.
 
-use sqlparser::ast::{Insert, ObjectName, OnInsert, Parens, SetExpr, TableObject};
+use sqlparser::ast::{Insert, ObjectName, OnInsert, Parens, SetExpr, SqliteOnConflict, TableObject};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::assign::{NamedColumn, assigned, column_named};
 use crate::binder::{Binder, folded};
-use crate::catalogue::{Relation, oids};
+use crate::catalogue::{Relation, RelationRef, oids};
 use crate::expr::{BoundExpr, ExprKind};
 use crate::namespace::Shown;
 use crate::place::{AtPlace, Place};
@@ -17,13 +17,14 @@ use crate::usage::Usage;
 
 impl Level<'_> {
     pub(super) fn insert(&mut self, insert: &Insert) -> SqlResult<BoundChange> {
+        let replaces = replaces(insert)?;
         let TableObject::TableName(name) = &insert.table else {
             return Err(SqlError::not_supported("INSERT into what is no table"));
         };
         let alias = insert.table_alias.as_ref().map(|alias| folded(&alias.alias));
         let target = self.target_table(name, Alias { name: alias, columns: Vec::new() })?;
-        let relation = self.relation_of(target)?;
-        let named = self.named_columns(&relation, &insert.columns)?;
+        let mut relation = self.relation_of(target)?;
+        let named = self.named_columns(&mut relation, &insert.columns)?;
         let columns = match &named {
             Some(named) => named.clone(),
             None => {
@@ -52,13 +53,13 @@ impl Level<'_> {
             columns.iter().take(given).map(|named| InsertColumn { column: named.column, part: Vec::new() }).collect();
         let conflict = match &insert.on {
             None => None,
-            Some(OnInsert::OnConflict(conflict)) => Some(Box::new(self.conflict(conflict, target, &relation)?)),
+            Some(OnInsert::OnConflict(conflict)) => Some(Box::new(self.conflict(conflict, target, &mut relation)?)),
             Some(_) => return Err(SqlError::not_supported("ON DUPLICATE KEY")),
         };
         self.show_only(target);
         let returning = self.returning(insert.returning.as_deref())?;
         let overriding = self.context.overriding;
-        let kind = ChangeKind::Insert { source, columns, overriding, conflict };
+        let kind = ChangeKind::Insert { source, columns, overriding, replaces, conflict };
         Ok(self.change(target, relation, kind, returning))
     }
 
@@ -71,7 +72,7 @@ impl Level<'_> {
         Ok(entry)
     }
 
-    pub(super) fn relation_of(&self, entry: usize) -> SqlResult<crate::catalogue::RelationRef> {
+    pub(super) fn relation_of(&self, entry: usize) -> SqlResult<RelationRef> {
         match &self.query.range[entry].source {
             RangeSource::Table { relation, .. } => Ok(relation.clone()),
             _ => Err(SqlError::new(ErrorKind::Internal, "what is changed is no table")),
@@ -81,12 +82,12 @@ impl Level<'_> {
     /// The columns that are named; `None` where none are.
     pub(super) fn named_columns(
         &self,
-        relation: &Relation,
+        relation: &mut RelationRef,
         names: &[ObjectName],
     ) -> SqlResult<Option<Vec<NamedColumn>>> {
         let mut columns: Vec<NamedColumn> = Vec::with_capacity(names.len());
         for name in names {
-            let named = column_named(relation, name)?;
+            let named = column_named(self.lookup(), relation, name)?;
             if columns.iter().any(|other| other.column == named.column) {
                 let message = format!("column \"{}\" specified more than once", relation.columns[named.column].name);
                 return Err(SqlError::new(ErrorKind::DuplicateColumn, message).at_place(named.place));
@@ -161,7 +162,7 @@ impl Level<'_> {
     pub(super) fn change(
         &mut self,
         target: usize,
-        relation: crate::catalogue::RelationRef,
+        relation: RelationRef,
         kind: ChangeKind,
         returning: Vec<Target>,
     ) -> BoundChange {
@@ -182,6 +183,23 @@ impl Level<'_> {
     /// The target and something else, both by their names.
     pub(super) fn show(&mut self, entries: &[usize]) {
         self.namespace.shown = entries.iter().map(|entry| Shown::all_of(*entry)).collect();
+    }
+}
+
+/// Whether INSERT is OR REPLACE.
+///
+/// # Errors
+/// 0A000 for other dialects' clauses.
+fn replaces(insert: &Insert) -> SqlResult<bool> {
+    let is_foreign = insert.overwrite
+        || insert.ignore
+        || insert.replace_into
+        || insert.partitioned.is_some()
+        || !insert.assignments.is_empty();
+    match insert.or {
+        None if !is_foreign => Ok(false),
+        Some(SqliteOnConflict::Replace) if !is_foreign => Ok(true),
+        _ => Err(SqlError::not_supported("this form of INSERT")),
     }
 }
 

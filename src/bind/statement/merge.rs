@@ -7,8 +7,9 @@ use sqlparser::ast::{
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::assign::NamedColumn;
+use super::change::refuse_columns;
 use super::insert::inserted_row;
-use crate::catalogue::Relation;
+use crate::catalogue::RelationRef;
 use crate::namespace::Shown;
 use crate::place::{AtPlace, Place};
 use crate::query::changes::{BoundChange, BoundMergeClause, ChangeKind, InsertColumn, MergeAction};
@@ -22,12 +23,14 @@ pub const DEFAULT_VALUES: &str = "default#values";
 
 impl Level<'_> {
     pub(super) fn merge_statement(&mut self, merge: &Merge) -> SqlResult<BoundChange> {
+        check_form(merge)?;
         check_reachable(merge)?;
         let TableFactor::Table { name, alias, args: None, .. } = &merge.table else {
             return Err(SqlError::new(ErrorKind::Syntax, "only a table's rows are changed"));
         };
+        refuse_columns(alias.as_ref())?;
         let target = self.target_table(name, Alias::of(alias.as_ref()))?;
-        let relation = self.relation_of(target)?;
+        let mut relation = self.relation_of(target)?;
         let source = TableWithJoins { relation: merge.source.clone(), joins: Vec::new() };
         self.bind_from(std::slice::from_ref(&source))?;
         let sources: Vec<Shown> = self.namespace.shown.clone();
@@ -48,7 +51,7 @@ impl Level<'_> {
             let is_matched = match clause.clause_kind {
                 MergeClauseKind::Matched => true,
                 MergeClauseKind::NotMatched => false,
-                _ => return Err(SqlError::new(ErrorKind::Syntax, "WHEN is MATCHED or NOT MATCHED")),
+                MergeClauseKind::NotMatchedByTarget | MergeClauseKind::NotMatchedBySource => continue,
             };
             self.namespace.shown = if is_matched { both.clone() } else { sources.clone() };
             let condition = match &clause.predicate {
@@ -60,15 +63,15 @@ impl Level<'_> {
             let action = match &clause.action {
                 ActionSyntax::Delete { .. } => MergeAction::Delete,
                 ActionSyntax::Update(update) if does_nothing(&update.assignments) => MergeAction::Nothing,
-                ActionSyntax::Update(update) => MergeAction::Update(self.assignments(&relation, &update.assignments)?),
-                ActionSyntax::Insert(insert) => self.merged_insert(insert, &relation)?,
+                ActionSyntax::Update(update) => MergeAction::Update(self.assignments(&mut relation, &update.assignments)?),
+                ActionSyntax::Insert(insert) => self.merged_insert(insert, &mut relation)?,
             };
             clauses.push(BoundMergeClause { is_matched, condition, action });
         }
         Ok(self.change(target, relation, ChangeKind::Merge(clauses), Vec::new()))
     }
 
-    fn merged_insert(&mut self, insert: &MergeInsertExpr, relation: &Relation) -> SqlResult<MergeAction> {
+    fn merged_insert(&mut self, insert: &MergeInsertExpr, relation: &mut RelationRef) -> SqlResult<MergeAction> {
         match insert.columns.as_slice() {
             [name] if is_marked(name, DO_NOTHING) => return Ok(MergeAction::Nothing),
             [name] if is_marked(name, DEFAULT_VALUES) => {
@@ -103,6 +106,37 @@ fn does_nothing(set: &[Assignment]) -> bool {
 
 fn is_marked(name: &ObjectName, mark: &str) -> bool {
     matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|ident| ident.value == mark))
+}
+
+/// What the parser reads and PostgreSQL 15 does not.
+///
+/// # Errors
+/// 42601.
+fn check_form(merge: &Merge) -> SqlResult<()> {
+    let syntax = |what: &str| Err(SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{what}\"")));
+    if !merge.into {
+        return syntax("MERGE");
+    }
+    if merge.output.is_some() {
+        return syntax("RETURNING");
+    }
+    if merge.clauses.is_empty() {
+        return Err(SqlError::new(ErrorKind::Syntax, "syntax error at end of input"));
+    }
+    for clause in &merge.clauses {
+        if matches!(clause.clause_kind, MergeClauseKind::NotMatchedByTarget | MergeClauseKind::NotMatchedBySource) {
+            return syntax("BY");
+        }
+        let has_condition = match &clause.action {
+            ActionSyntax::Insert(insert) => insert.insert_predicate.is_some(),
+            ActionSyntax::Update(update) => update.update_predicate.is_some() || update.delete_predicate.is_some(),
+            ActionSyntax::Delete { .. } => false,
+        };
+        if has_condition {
+            return syntax("WHERE");
+        }
+    }
+    Ok(())
 }
 
 /// What comes behind a clause without a condition is never done.

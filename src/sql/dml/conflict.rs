@@ -2,25 +2,29 @@
 
 use std::sync::Arc;
 
-use arrow::array::{AsArray, Int64Array};
+use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::compute::{concat_batches, take};
+use arrow::datatypes::{FieldRef, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
-use datafusion::datasource::MemTable;
 use futures::StreamExt;
-use sqlparser::ast::{self, Assignment, ConflictTarget, DoUpdate, Expr, Ident, OnConflictAction, Query};
+use tablegate_bind::catalogue::oids;
+use tablegate_bind::expr::ExprKind;
+use tablegate_bind::query::bound::{RangeColumn, RangeEntry, RangeSource};
+use tablegate_bind::query::changes::{Assigned, BoundConflict, ConflictUpdate};
+use tablegate_bind::{BoundExpr, BoundQuery, ExprType, Place};
 use tablegate_store::model::{EntityKey, StoredEntity};
-use tablegate_types::constraint::{Unenforced, UnenforcedKind};
+use tablegate_types::constraint::Unenforced;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
-use super::returning::{Returning, object_name, table_as, with_column};
+use super::returning::Returning;
 use super::row_update::RowUpdate;
 use super::rows::RowsToWrite;
 use super::set_clause::SetClause;
-use super::target::{TargetColumn, and, equal, labelled, select, target_column};
+use super::target::TargetColumn;
 use super::writes::Writes;
-use crate::plan::{PlannedQuery, Planner, TableEntry, Tables};
+use crate::plan::{GivenRows, MeantChange, PlannedQuery, Planner};
 use crate::relation::{ColumnSource, Relation};
 use crate::scan::relation_rows;
 
@@ -39,8 +43,10 @@ pub(super) enum OnConflict {
 
 /// SET and WHERE of `ON CONFLICT DO UPDATE`.
 pub(super) struct UpdateExisting {
+    meant: Arc<MeantChange>,
     rows: RowUpdate,
-    query: Query,
+    met: MetRows,
+    query: BoundQuery,
     /// The query over no rows.
     planned: PlannedQuery,
 }
@@ -69,41 +75,26 @@ impl Outcome {
     }
 }
 
-/// The name of the stored rows in the query of an update: the target's own name still means the table.
-const EXISTING: &str = "\u{2}existing";
-/// The name of the special table of `ON CONFLICT DO UPDATE`.
-const EXCLUDED: &str = "excluded";
-/// Joins a stored row to the incoming row with its key.
-const ORDINAL: &str = "\u{2}row";
-
 impl OnConflict {
+    /// What an INSERT of these columns says.
+    ///
     /// # Errors
-    /// 42703 for an unknown column of the target, and what is wrong with SET and WHERE.
+    /// What is wrong with SET.
     pub(super) async fn prepare(
         planner: &Planner<'_>,
-        relation: &Arc<Relation>,
+        meant: &Arc<MeantChange>,
         columns: &[TargetColumn],
-        alias: &Ident,
-        on: Option<&ast::OnConflict>,
-        replace: bool,
-        declared: &mut Vec<SqlType>,
+        (conflict, replaces): (Option<&BoundConflict>, bool),
     ) -> SqlResult<Self> {
-        let Some(on) = on else { return Ok(if replace { OnConflict::Replace } else { OnConflict::Refuse }) };
-        target_columns(relation, on.conflict_target.as_ref())?;
-        match &on.action {
-            OnConflictAction::DoNothing => Ok(OnConflict::DoNothing),
-            OnConflictAction::DoUpdate(_) if on.conflict_target.is_none() => Err(SqlError::new(
-                ErrorKind::Syntax,
-                "ON CONFLICT DO UPDATE requires inference specification or constraint name",
-            )),
-            OnConflictAction::DoUpdate(update) => {
-                let existing = UpdateExisting::prepare(planner, relation, alias, update, declared).await?;
-                if update.selection.is_none() && existing.is_merge(columns, update) {
-                    return Ok(OnConflict::Merge);
-                }
-                Ok(OnConflict::DoUpdate(Box::new(existing)))
-            }
+        let Some(conflict) = conflict else {
+            return Ok(if replaces { OnConflict::Replace } else { OnConflict::Refuse });
+        };
+        let Some(update) = &conflict.update else { return Ok(OnConflict::DoNothing) };
+        let existing = UpdateExisting::prepare(planner, meant, update).await?;
+        if update.filter.is_none() && existing.is_merge(columns, meant, update) {
+            return Ok(OnConflict::Merge);
         }
+        Ok(OnConflict::DoUpdate(Box::new(existing)))
     }
 
     /// Whether it may change the keys of rows.
@@ -187,47 +178,32 @@ fn twice() -> Box<SqlError> {
 }
 
 impl UpdateExisting {
-    async fn prepare(
-        planner: &Planner<'_>,
-        relation: &Arc<Relation>,
-        alias: &Ident,
-        update: &DoUpdate,
-        declared: &mut Vec<SqlType>,
-    ) -> SqlResult<Self> {
-        let excluded = Ident::with_quote('"', EXCLUDED);
-        let ordinal = |table: &Ident| Expr::CompoundIdentifier(vec![table.clone(), Ident::with_quote('"', ORDINAL)]);
-        let mut items = vec![labelled(ordinal(alias), 0)];
-        let (set, values) = SetClause::read(planner, relation, &update.assignments, declared).await?;
-        for value in values {
-            items.push(labelled(value, items.len()));
-        }
-        let joined = equal(ordinal(alias), ordinal(&excluded));
-        let condition = match &update.selection {
-            None => joined,
-            Some(selection) => and(Some(joined), selection.clone()),
-        };
-        let from = vec![table_as(object_name(EXISTING), alias), table_as(object_name(EXCLUDED), &excluded)];
-        let query = select(items, from, Some(condition));
-        let empty = RecordBatch::new_empty(Returning::row_schema(relation));
-        let planned = planner.plan_with(&query, &conflict_tables(&empty, &empty)?, declared).await?;
+    async fn prepare(planner: &Planner<'_>, meant: &Arc<MeantChange>, update: &ConflictUpdate) -> SqlResult<Self> {
+        let relation = meant.relation();
+        let (set, values) = SetClause::of(relation, &meant.change.relation, &update.assigned, planner.reading())?;
+        let rows = MetRows { target: meant.change.target, excluded: update.excluded, ordinal: meant.change.range.len() };
+        let mut targets = vec![rows.ordinal_column()];
+        targets.extend(values);
+        let mut query = meant.query(Vec::new(), update.filter.clone(), targets);
+        query.range.push(rows.ordinals());
+        let none = RecordBatch::new_empty(Returning::row_schema(relation));
+        let planned = meant.plan_over(planner, &query, &rows.given(&none, &none)?).await?;
         let planned = planned.assigned_to(set.receivers(1))?;
-        planned.learn(declared);
-        set.check_assigned_once()?;
-        Ok(Self { rows: RowUpdate::prepare(planner, relation, set)?, query, planned })
+        let rows_of = RowUpdate::prepare(planner, relation, set)?;
+        Ok(Self { meant: meant.clone(), rows: rows_of, met: rows, query, planned })
     }
 
     /// Whether every inserted column but the key is set from EXCLUDED, and nothing else: then Insert Or Merge does it.
-    fn is_merge(&self, columns: &[TargetColumn], update: &DoUpdate) -> bool {
+    fn is_merge(&self, columns: &[TargetColumn], meant: &MeantChange, update: &ConflictUpdate) -> bool {
         if self.rows.need_whole_rows() {
             return false;
         }
         let relation = self.rows.relation();
         let targets: Vec<&TargetColumn> = self.rows.set.targets().collect();
-        let from_excluded = |(assignment, target): (&Assignment, &&TargetColumn)| {
-            let Expr::CompoundIdentifier(parts) = &assignment.value else { return false };
-            let [table, column] = parts.as_slice() else { return false };
-            table.value.eq_ignore_ascii_case(EXCLUDED)
-                && target_column(relation, column).is_ok_and(|source| source == **target)
+        let from_excluded = |(assigned, target): (&Assigned, &&TargetColumn)| {
+            let ExprKind::Column { level: 0, entry, column } = assigned.value.expr().kind else { return false };
+            entry == update.excluded
+                && meant.change.relation.columns.get(column).is_some_and(|column| column.name == target.name(relation))
         };
         let is_property = |target: &&TargetColumn| match target.column(relation) {
             Some(column) => matches!(column.source, ColumnSource::Property { .. }),
@@ -235,8 +211,8 @@ impl UpdateExisting {
         };
         // NULL in EXCLUDED must remove the property, which Merge cannot: only NOT NULL columns are sure.
         let never_null = |target: &TargetColumn| target.column(relation).is_some_and(|c| c.not_null);
-        targets.len() == update.assignments.len()
-            && update.assignments.iter().zip(&targets).all(from_excluded)
+        targets.len() == update.assigned.len()
+            && update.assigned.iter().zip(&targets).all(from_excluded)
             && columns.iter().filter(is_property).all(|c| targets.contains(&c) && never_null(c))
             && targets.len() == columns.iter().filter(is_property).count()
     }
@@ -252,8 +228,8 @@ impl UpdateExisting {
         let rows: Vec<usize> = existing.iter().map(|(row, _)| *row).collect();
         let stored: Vec<&StoredEntity> = existing.iter().map(|(_, stored)| stored).collect();
         let before = relation_rows(self.rows.relation(), &stored)?;
-        let tables = conflict_tables(&before, &pick(incoming, &rows)?)?;
-        let planned = planner.plan_with(&self.query, &tables, &self.planned.parameters).await?;
+        let given = self.met.given(&before, &pick(incoming, &rows)?)?;
+        let planned = self.meant.plan_over(planner, &self.query, &given).await?;
         let changes = self.rows.changes.bind(planner)?;
         let mut batches = planner.run(&planned, parameters).await?;
         let mut after = Vec::new();
@@ -281,27 +257,26 @@ impl UpdateExisting {
 ///
 /// # Errors
 /// 42P10 when it is not.
-pub(super) fn check_target(relation: &Relation, target: Option<&ConflictTarget>) -> SqlResult<()> {
-    let no_match = || {
-        SqlError::new(
-            ErrorKind::InvalidColumnReference,
-            "there is no unique or exclusion constraint matching the ON CONFLICT specification",
-        )
-        .with_hint(format!("The only unique constraint is the primary key \"{}\".", relation.primary_key_name()))
-    };
-    match target {
-        None => check_enforced(relation),
-        Some(ConflictTarget::OnConstraint(_)) => target_columns(relation, target).map(|_| ()),
-        Some(ConflictTarget::Columns(_)) => {
-            let key = relation.key_columns();
-            let named = target_columns(relation, target)?;
-            let is_key = |column: &TargetColumn| matches!(column, TargetColumn::Known(index) if key.contains(index));
-            let same = named.len() == key.len()
-                && named.iter().all(is_key)
-                && key.iter().all(|index| named.contains(&TargetColumn::Known(*index)));
-            if same { Ok(()) } else { Err(no_match()) }
-        }
+pub(super) fn check_target(meant: &MeantChange, conflict: &BoundConflict) -> SqlResult<()> {
+    let (relation, bound) = (meant.relation(), &meant.change.relation);
+    if let Some(key) = conflict.constraint.and_then(|number| bound.keys.get(number)) {
+        let mut recorded = relation.constraints.unenforced.iter();
+        return match recorded.find(|recorded| !key.is_primary && recorded.name == key.name) {
+            Some(recorded) => Err(only_recorded(relation, recorded)),
+            None => Ok(()),
+        };
     }
+    if conflict.columns.is_empty() {
+        return check_enforced(relation);
+    }
+    let key = relation.key_columns();
+    let is_key = conflict.columns.len() == key.len() && key.iter().all(|column| conflict.columns.contains(column));
+    if is_key {
+        return Ok(());
+    }
+    let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+    Err(SqlError::new(ErrorKind::InvalidColumnReference, message)
+        .with_hint(format!("The only unique constraint is the primary key \"{}\".", relation.primary_key_name())))
 }
 
 /// Without a target any unique constraint may be in conflict, so each must be one that is looked at.
@@ -335,39 +310,40 @@ fn only_recorded(relation: &Relation, recorded: &Unenforced) -> Box<SqlError> {
     SqlError::new(ErrorKind::InvalidColumnReference, message).with_hint(hint)
 }
 
-/// The columns that a conflict target names; none where it names a constraint.
-fn target_columns(relation: &Relation, target: Option<&ConflictTarget>) -> SqlResult<Vec<TargetColumn>> {
-    match target {
-        None => Ok(Vec::new()),
-        Some(ConflictTarget::OnConstraint(name)) => {
-            let named = name.0.last().and_then(|p| p.as_ident()).map(crate::syntax::fold);
-            if named.as_deref() == Some(&relation.primary_key_name()) {
-                return Ok(Vec::new());
-            }
-            let is_named = |recorded: &&Unenforced| {
-                Some(&recorded.name) == named.as_ref() && matches!(recorded.kind, UnenforcedKind::Unique { .. })
-            };
-            if let Some(recorded) = relation.constraints.unenforced.iter().find(is_named) {
-                return Err(only_recorded(relation, recorded));
-            }
-            let message =
-                format!("constraint \"{}\" for table \"{}\" does not exist", named.unwrap_or_default(), relation.name);
-            Err(SqlError::new(ErrorKind::UndefinedObject, message))
-        }
-        Some(ConflictTarget::Columns(columns)) => columns.iter().map(|ident| target_column(relation, ident)).collect(),
-    }
+/// The rows that an update is computed of: each stored row with the incoming one of its key.
+struct MetRows {
+    /// The entries of the stored row, of the incoming one, and of the number of both.
+    target: usize,
+    excluded: usize,
+    ordinal: usize,
 }
 
-/// The stored rows and the incoming ones, each with its ordinal.
-fn conflict_tables(stored: &RecordBatch, excluded: &RecordBatch) -> SqlResult<Tables> {
-    let mut tables = Tables::default();
-    for (name, rows) in [(EXISTING, stored), (EXCLUDED, excluded)] {
-        let ordinals = Int64Array::from_iter_values((0..rows.num_rows()).map(|i| i64::try_from(i).unwrap_or(i64::MAX)));
-        let batch = with_column(rows, SqlType::Int8.field(ORDINAL, false), Arc::new(ordinals))?;
-        let provider = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
-        tables.insert(name, TableEntry::of_provider(&format!("conflict.{name}"), Arc::new(provider)));
+impl MetRows {
+    fn ordinal_column(&self) -> BoundExpr {
+        let kind = ExprKind::Column { level: 0, entry: self.ordinal, column: 0 };
+        BoundExpr::new(kind, ExprType::plain(oids::INT8), Place::NOWHERE)
     }
-    Ok(tables)
+
+    fn ordinals(&self) -> RangeEntry {
+        let column = RangeColumn { name: "ordinal".to_owned(), ty: ExprType::plain(oids::INT8) };
+        RangeEntry::unnamed(String::new(), vec![column], RangeSource::Excluded)
+    }
+
+    /// Rows of the relation's columns, as many of both.
+    fn given(&self, stored: &RecordBatch, incoming: &RecordBatch) -> SqlResult<GivenRows> {
+        let ordinals = Int64Array::from_iter_values((0_i64..).take(stored.num_rows()));
+        let mut fields: Vec<FieldRef> = vec![Arc::new(SqlType::Int8.field("ordinal", false))];
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(ordinals)];
+        let mut places = vec![(self.ordinal, 0)];
+        for (entry, rows) in [(self.target, stored), (self.excluded, incoming)] {
+            fields.extend(rows.schema().fields().iter().cloned());
+            columns.extend_from_slice(rows.columns());
+            places.extend((0..rows.num_columns()).map(|column| (entry, column)));
+        }
+        let schema = Arc::new(Schema::new(fields));
+        let rows = RecordBatch::try_new(schema.clone(), columns)?;
+        GivenRows::new(&schema, places, vec![rows])
+    }
 }
 
 /// Some rows of a batch.

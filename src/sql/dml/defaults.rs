@@ -12,6 +12,7 @@ use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use sqlparser::ast::{Expr, Ident, Value};
+use tablegate_bind::{Binder, BoundExpr, BuiltInOnly, Lookup, Scope, Usage};
 use tablegate_types::edm;
 use tablegate_types::error::SqlResult;
 use tablegate_types::quoting::split_name;
@@ -222,8 +223,12 @@ pub(crate) fn default_expression(relation: &Relation, target: &TargetColumn) -> 
     Ok(default.unwrap_or_else(|| Expr::Value(Value::Null.into())))
 }
 
-/// Whether an expression is the word `DEFAULT`.
-pub(crate) fn is_default(expr: &Expr) -> bool {
-    let is_word = |ident: &Ident| ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default");
-    matches!(expr, Expr::Identifier(ident) if is_word(ident))
+/// The same as the binder has it.
+///
+/// # Errors
+/// As [`default_of`].
+pub(super) fn bound_default(relation: &Relation, target: &TargetColumn) -> SqlResult<BoundExpr> {
+    let default = default_expression(relation, target)?;
+    let scope = Scope { entries: &[], outer: None, namespace: None };
+    Binder::new(Lookup::new(&BuiltInOnly), scope, Usage::Values).bind(&default)
 }

@@ -5,23 +5,21 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
-use sqlparser::ast::{self, FromTable};
 use tablegate_store::table::KnownChange;
-use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
 use super::Changed;
 use super::found_rows::{FoundRows, write_together};
 use super::kept_rows::KeptRows;
-use super::others::OtherTables;
+use super::others::{OtherColumns, from_of};
 use super::recheck::Recheck;
-use super::returning::{Returning, all_columns};
+use super::returning::Returning;
 use super::rows::first_changes;
-use super::target::{find_changed, item, locked_target, one, select, target_of};
-use super::update::{IDENTITY_COLUMNS, OTHER_LABELS, TARGET_LABELS, etag_at};
+use super::update::{IDENTITY_COLUMNS, etag_at};
 use super::writes::Writes;
 use crate::batches::keys_of_batch;
-use crate::plan::{PlannedQuery, Planner};
+use crate::plan::{MeantChange, PlannedQuery, Planner};
 use crate::relation::Relation;
 use crate::syntax::LockStrength;
 
@@ -40,44 +38,33 @@ pub(crate) struct PreparedDelete {
 
 impl PreparedDelete {
     /// # Errors
-    /// The errors of planning the statement; 0A000 for clauses PostgreSQL does not have.
-    pub(crate) async fn prepare(planner: &Planner<'_>, delete: &ast::Delete, declared: &[SqlType]) -> SqlResult<Self> {
-        if !delete.order_by.is_empty() || delete.limit.is_some() || !delete.tables.is_empty() || delete.output.is_some()
-        {
-            return Err(SqlError::not_supported("this clause of DELETE"));
+    /// The errors of planning the statement.
+    pub(crate) async fn prepare(planner: &Planner<'_>, meant: &Arc<MeantChange>) -> SqlResult<Self> {
+        let relation = meant.relation().clone();
+        let change = &meant.change;
+        let mut targets = meant.identity()?;
+        let others = OtherColumns::of(meant);
+        if !change.returning.is_empty() {
+            targets.extend(meant.all_columns()?);
         }
-        let mut declared = declared.to_vec();
-        let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
-        let [table] = from.as_slice() else { return Err(SqlError::not_supported("DELETE from several tables")) };
-        let (name, alias) = target_of(table)?;
-        let relation = find_changed(planner, name, "delete from").await?;
-        let using = delete.using.as_deref().unwrap_or_default();
-        let others = OtherTables::read(planner, &alias, using).await?;
-        let mut items = vec![item(&alias, "PartitionKey", 0), item(&alias, "RowKey", 1), item(&alias, "etag", 2)];
-        let clause = delete.returning.as_deref();
-        let shown = others.columns_for(clause);
-        if clause.is_some() {
-            items.extend(all_columns(&relation, &alias, TARGET_LABELS));
-        }
-        items.extend(shown.items(OTHER_LABELS));
-        let mut tables = vec![locked_target(&table.relation, &alias)];
-        tables.extend_from_slice(using);
-        let all = match (using, &delete.selection, clause) {
-            ([], None, None) => {
-                Some(Box::new(planner.plan(&select(vec![one()], tables.clone(), None), &declared).await?))
+        targets.extend(others.columns(meant)?);
+        let joins = !change.from.is_empty();
+        let all = match (joins, &change.filter, change.returning.is_empty()) {
+            (false, None, true) => {
+                let query = meant.query(from_of(change), None, Vec::new());
+                Some(Box::new(meant.plan(planner, &query).await?))
             }
             _ => None,
         };
-        let query = select(items, tables, delete.selection.clone());
-        let input = planner.plan(&query, &declared).await?;
-        input.learn(&mut declared);
-        let shown = shown.typed(input.plan.schema());
-        let returning = Returning::prepare(planner, &relation, &alias, clause, shown, &mut declared).await?;
-        let recheck = match using.is_empty() {
-            true => Recheck::alone(&relation),
-            false => Recheck::beside(&relation, &query, others.sources(), Vec::new(), false),
+        let query = meant.query(from_of(change), change.filter.clone(), targets);
+        let input = meant.plan(planner, &query).await?;
+        let others = others.typed(input.plan.schema());
+        let returning = Returning::prepare(planner, meant, &relation, others).await?;
+        let recheck = match joins {
+            false => Recheck::alone(&relation),
+            true => Recheck::beside(meant, query, Vec::new(), false)?,
         };
-        Ok(Self { relation, input, all, recheck, joins: !using.is_empty(), returning, parameters: declared })
+        Ok(Self { relation, input, all, recheck, joins, returning, parameters: meant.parameters().to_vec() })
     }
 
     pub(crate) fn parameters(&self) -> &[SqlType] {

@@ -6,7 +6,7 @@ use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use tablegate_types::edm;
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
 use super::checks::visible_schema;
@@ -91,32 +91,4 @@ impl BoundGenerated {
         };
         self.columns.iter().enumerate().map(value).collect()
     }
-}
-
-/// Whether a statement may give a value of its own to the column.
-///
-/// # Errors
-/// 428C9 for a generated column, and for an identity column that is GENERATED ALWAYS.
-pub(crate) fn check_not_given(relation: &Relation, target: &TargetColumn, is_update: bool) -> SqlResult<()> {
-    let Some(column) = target.column(relation) else { return Ok(()) };
-    if column.generated.is_some() {
-        let detail = format!("Column \"{}\" is a generated column.", column.name);
-        return Err(only_default(&column.name, is_update).with_detail(detail));
-    }
-    if column.identity.as_ref().is_some_and(|identity| identity.always) {
-        let detail = format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
-        let error = only_default(&column.name, is_update).with_detail(detail);
-        return Err(if is_update { error } else { error.with_hint("Use OVERRIDING SYSTEM VALUE to override.") });
-    }
-    Ok(())
-}
-
-/// Only DEFAULT may be given to the column (428C9).
-fn only_default(column: &str, is_update: bool) -> Box<SqlError> {
-    let message = if is_update {
-        format!("column \"{column}\" can only be updated to DEFAULT")
-    } else {
-        format!("cannot insert a non-DEFAULT value into column \"{column}\"")
-    };
-    SqlError::new(ErrorKind::GeneratedAlways, message)
 }

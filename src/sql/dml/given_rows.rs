@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
-use sqlparser::ast::ObjectName;
+use tablegate_bind::query::changes::InsertColumn;
 use tablegate_types::edm;
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
 
 use super::checks::batch_of;
-use super::target::{TargetColumn, target_column};
+use super::target::{TargetColumn, target_named};
 use crate::plan::Receiver;
 use crate::relation::Relation;
 
@@ -101,40 +101,14 @@ pub(super) fn given_rows(
     batch_of(Arc::new(Schema::new(fields)), columns, batch.num_rows())
 }
 
-/// The columns a list names; all visible ones when it names none.
+/// The columns of the table that a statement gives.
 ///
 /// # Errors
-/// 42703 for an unknown one, 42701 for one that is there twice.
-pub(super) fn targets_of(relation: &Relation, columns: &[ObjectName]) -> SqlResult<Vec<TargetColumn>> {
-    if columns.is_empty() {
-        let visible = relation.columns.iter().enumerate().filter(|(_, c)| !c.hidden);
-        return Ok(visible.map(|(index, _)| TargetColumn::Known(index)).collect());
-    }
-    let mut targets: Vec<TargetColumn> = Vec::with_capacity(columns.len());
-    for name in columns {
-        let ident = name.0.last().and_then(|p| p.as_ident());
-        let ident = ident.ok_or_else(|| SqlError::not_supported(format!("column {name}")))?;
-        let target = target_column(relation, ident)?;
-        if targets.contains(&target) {
-            let message = format!("column \"{}\" specified more than once", target.name(relation));
-            return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
-        }
-        targets.push(target);
-    }
-    Ok(targets)
-}
-
-/// Fits the columns to so many values. When no columns were named, those behind the last value get their defaults.
-///
-/// # Errors
-/// 42601 for too many values, or too few.
-pub(super) fn fit(targets: &mut Vec<TargetColumn>, width: usize, unnamed: bool) -> SqlResult<()> {
-    if width > targets.len() {
-        return Err(SqlError::new(ErrorKind::Syntax, "INSERT has more expressions than target columns"));
-    }
-    if width < targets.len() && !unnamed {
-        return Err(SqlError::new(ErrorKind::Syntax, "INSERT has more target columns than expressions"));
-    }
-    targets.truncate(width);
-    Ok(())
+/// As [`target_named`].
+pub(super) fn targets_of(
+    relation: &Relation,
+    bound: &tablegate_bind::catalogue::Relation,
+    columns: &[InsertColumn],
+) -> SqlResult<Vec<TargetColumn>> {
+    columns.iter().map(|given| target_named(relation, &bound.columns[given.column].name)).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
-use sqlparser::ast::{self, Ident, OnConflictAction, OnInsert, SqliteOnConflict, TableObject};
+use tablegate_bind::query::changes::ChangeKind;
 use tablegate_store::model::Entity;
 use tablegate_store::table::SnapshotScope;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
@@ -25,12 +25,11 @@ use super::own_types::{self, evolved};
 use super::plain_rows::PlainRows;
 use super::returning::{Returning, inserted_rows};
 use super::rows::RowsToWrite;
-use super::target::{TargetColumn, find_changed};
+use super::target::TargetColumn;
 use super::values::{CellValues, Computed, ValuesList};
 use super::writes::Writes;
-use crate::plan::{PlannedQuery, Planner};
+use crate::plan::{MeantChange, PlannedQuery, Planner};
 use crate::relation::{ColumnSource, Relation};
-use crate::syntax::InsertCommand;
 
 /// An INSERT, planned.
 pub(crate) struct PreparedInsert {
@@ -54,57 +53,38 @@ pub(crate) struct PreparedInsert {
 
 impl PreparedInsert {
     /// # Errors
-    /// The errors of planning the statement; 0A000 for clauses PostgreSQL does not have.
-    pub(crate) async fn prepare(
-        planner: &Planner<'_>,
-        command: &InsertCommand,
-        declared: &[SqlType],
-    ) -> SqlResult<Self> {
-        let insert = &command.insert;
-        refuse_other_dialects(insert)?;
-        let TableObject::TableName(name) = &insert.table else {
-            return Err(SqlError::not_supported(format!("INSERT INTO {}", insert.table)));
+    /// The errors of planning the statement.
+    pub(crate) async fn prepare(planner: &Planner<'_>, meant: &Arc<MeantChange>) -> SqlResult<Self> {
+        let ChangeKind::Insert { source, columns, overriding, replaces, conflict } = &meant.change.kind else {
+            return Err(SqlError::new(ErrorKind::Internal, "another change is planned as INSERT"));
         };
-        let relation = find_changed(planner, name, "insert into").await?;
-        let mut targets = targets_of(&relation, &insert.columns)?;
-        let mut declared = declared.to_vec();
-        let mut source = source(planner, &relation, &mut targets, insert, &mut declared).await?;
-        leave_out_own(&relation, &mut targets, &mut source, command.overriding)?;
+        let relation = meant.relation().clone();
+        let mut targets = targets_of(&relation, &meant.change.relation, columns)?;
+        let mut source = self::source(planner, meant, source, &mut targets).await?;
+        leave_out_own(&relation, &mut targets, &mut source, *overriding);
         source = source.assigned_to(&relation, &targets)?;
         let rows = Arc::new(NewRows::prepare(planner, &relation, &targets, &source.asked_defaults(&targets))?);
-        let alias = insert
-            .table_alias
-            .as_ref()
-            .map_or_else(|| Ident::with_quote('"', relation.name.clone()), |a| a.alias.clone());
-        let replace = matches!(insert.or, Some(SqliteOnConflict::Replace));
-        let on = match &insert.on {
-            Some(OnInsert::OnConflict(on)) => Some(on),
-            None => None,
-            Some(other) => return Err(SqlError::not_supported(other.to_string())),
-        };
-        let updates = on.is_some_and(|on| matches!(on.action, OnConflictAction::DoUpdate(_)));
-        let own_types = source.own_types(&relation, &targets, &declared, updates);
+        let conflict = conflict.as_deref();
+        let updates = conflict.is_some_and(|conflict| conflict.update.is_some());
+        let own_types = source.own_types(&relation, &targets, updates);
         let listed = match &source {
             Source::Values(values) => Some(ListedColumns::prepare(&relation, &targets, &own_types, values)),
             Source::Query { .. } => None,
         };
-        let conflict =
-            OnConflict::prepare(planner, &relation, rows.targets(), &alias, on, replace, &mut declared).await?;
-        let clause = insert.returning.as_deref();
-        let others = OtherColumns::default();
+        let on_conflict = OnConflict::prepare(planner, meant, rows.targets(), (conflict, *replaces)).await?;
         let stored = targets.iter().zip(&own_types).filter_map(|(target, own)| Some((target, own.clone()?)));
         let shown = evolved(&relation, stored);
-        let returning = Returning::prepare(planner, &shown, &alias, clause, others, &mut declared).await?;
-        let plain = match (&source, &listed, &conflict, &returning) {
+        let returning = Returning::prepare(planner, meant, &shown, OtherColumns::default()).await?;
+        let plain = match (&source, &listed, &on_conflict, &returning) {
             (Source::Values(values), Some(listed), OnConflict::Refuse, None) => {
                 PlainRows::prepare(planner, &relation, &targets, listed, values, &rows)
             }
             _ => None,
         };
-        if let Some(on) = on {
-            check_target(&relation, on.conflict_target.as_ref())?;
+        if let Some(conflict) = conflict {
+            check_target(meant, conflict)?;
         }
-        let parameters = declared;
+        let (conflict, parameters) = (on_conflict, meant.parameters().to_vec());
         Ok(Self { relation, targets, source, listed, plain, own_types, shown, rows, conflict, returning, parameters })
     }
 
@@ -313,19 +293,4 @@ struct Run {
     changed: u64,
     /// For RETURNING.
     kept: KeptRows,
-}
-
-fn refuse_other_dialects(insert: &ast::Insert) -> SqlResult<()> {
-    if insert.overwrite
-        || insert.ignore
-        || insert.replace_into
-        || insert.partitioned.is_some()
-        || !insert.assignments.is_empty()
-    {
-        return Err(SqlError::not_supported("this form of INSERT"));
-    }
-    match insert.or {
-        None | Some(SqliteOnConflict::Replace) => Ok(()),
-        Some(_) => Err(SqlError::not_supported("this form of INSERT OR")),
-    }
 }

@@ -1,21 +1,20 @@
 //! Where the rows of an INSERT come from: a VALUES list, or any query.
 
-use sqlparser::ast;
+use tablegate_bind::BoundExpr;
+use tablegate_bind::expr::ExprKind;
+use tablegate_bind::query::bound::{JoinTree, RangeSource};
+use tablegate_bind::query::changes::{InsertSource, Overriding};
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
-use super::defaults::{counts, is_default};
-use super::generated::check_not_given;
-use super::given_rows::{fit, receivers};
+use super::assigned_values::{as_given, has_no_type};
+use super::defaults::counts;
+use super::given_rows::receivers;
 use super::own_types::stored_type;
-use super::row_functions::gives_rows;
-use super::set_clause::declare_parameter;
-use super::target::{TargetColumn, select};
-use super::untyped::untyped_columns;
-use super::values::{ValuesList, values_list};
-use crate::plan::{PlannedQuery, Planner};
+use super::target::TargetColumn;
+use super::values::ValuesList;
+use crate::plan::{MeantChange, PlannedQuery, Planner};
 use crate::relation::Relation;
-use crate::syntax::dialect::overriding::Overriding;
 
 /// Where the rows come from.
 pub(super) enum Source {
@@ -49,7 +48,6 @@ impl Source {
         &self,
         relation: &Relation,
         targets: &[TargetColumn],
-        declared: &[SqlType],
         updates: bool,
     ) -> Vec<Option<SqlType>> {
         let own = |(position, target): (usize, &TargetColumn)| match (self, target.column(relation)) {
@@ -57,10 +55,7 @@ impl Source {
             (Source::Values(values), Some(column)) => {
                 values.own_type(position).map(|from| stored_type(column, &from, false))
             }
-            (Source::Values(values), None) => {
-                let parameter = || declared.get(values.parameter(position)?).cloned();
-                values.own_type(position).or_else(parameter).filter(|own| *own != SqlType::Unknown)
-            }
+            (Source::Values(values), None) => values.own_type(position),
             (Source::Query { input, columns }, column) => {
                 let (index, untyped) = columns[position];
                 let from = SqlType::of_field(input.plan.schema().field(index));
@@ -81,60 +76,61 @@ impl Source {
     }
 }
 
-/// Plans where the rows come from, and fits the columns to what comes.
+/// Plans where the rows come from.
 ///
 /// # Errors
-/// The errors of planning it; 42601 for too many values, or too few.
+/// The errors of planning it.
 pub(super) async fn source(
     planner: &Planner<'_>,
-    relation: &Relation,
+    meant: &MeantChange,
+    source: &InsertSource,
     targets: &mut Vec<TargetColumn>,
-    insert: &ast::Insert,
-    declared: &mut Vec<SqlType>,
 ) -> SqlResult<Source> {
-    let unnamed = insert.columns.is_empty();
-    let Some(query) = &insert.source else {
-        targets.clear();
-        return Ok(Source::Values(ValuesList::of_defaults()));
-    };
-    let mut of_row = None;
-    if let Some(values) = values_list(query) {
-        fit(targets, values.first().map_or(0, |row| row.len()), unnamed)?;
-        of_row = row_as_query(values, targets);
-    }
-    if let (Some(values), None) = (values_list(query), &of_row) {
-        for row in values {
-            for (target, expr) in targets.iter().zip(row.iter()) {
-                declare_parameter(expr, target.column(relation).map(|c| &c.sql_type), declared);
-            }
+    let (from, values) = match source {
+        InsertSource::Defaults => return Ok(Source::Values(ValuesList::of_defaults())),
+        InsertSource::Query { entry, values } => {
+            let read = &meant.change.range[*entry].source;
+            (vec![JoinTree::Entry(*entry)], values.iter().map(|value| constant_of(value, read).unwrap_or(value)).collect())
         }
-        let defaults_count = gets_counted(relation, targets, values);
-        return Ok(Source::Values(ValuesList::prepare(planner, values, declared, defaults_count).await?));
-    }
-    let query = of_row.as_ref().unwrap_or(query);
-    let input = planner.plan(query, declared).await?;
-    input.learn(declared);
-    fit(targets, input.columns.len(), unnamed)?;
-    let columns = untyped_columns(query, targets.len()).into_iter().enumerate().collect();
-    Ok(Source::Query { input: Box::new(input), columns })
+        InsertSource::Rows(rows) => match rows.as_slice() {
+            [row] if row.iter().any(BoundExpr::gives_rows) => (Vec::new(), without_defaults(row, targets)),
+            _ => {
+                let defaults_count = gets_counted(meant.relation(), targets, rows);
+                return Ok(Source::Values(ValuesList::prepare(planner, meant, rows, defaults_count).await?));
+            }
+        },
+    };
+    let columns = values.iter().map(|value| has_no_type(as_given(value))).enumerate().collect();
+    let query = meant.query(from, None, values.into_iter().cloned().collect());
+    Ok(Source::Query { input: Box::new(meant.plan(planner, &query).await?), columns })
 }
 
-/// The one row of a list that calls a function of rows, as the list of a SELECT, without the columns that get their defaults.
-fn row_as_query(rows: &[ast::Parens<Vec<ast::Expr>>], targets: &mut Vec<TargetColumn>) -> Option<ast::Query> {
-    let [row] = rows else { return None };
-    if !row.iter().any(gives_rows) {
+/// The constant that a value is in all rows of a query: what is wrong with it is told before there is any row.
+fn constant_of<'v>(value: &'v BoundExpr, read: &'v RangeSource) -> Option<&'v BoundExpr> {
+    let (RangeSource::SubQuery(query), ExprKind::Column { level: 0, column, .. }) = (read, &as_given(value).kind) else {
         return None;
-    }
-    let mut given = row.iter().map(|expr| !is_default(expr));
+    };
+    let given = &query.results().nth(*column).filter(|_| query.set.is_none())?.expr;
+    matches!(given.kind, ExprKind::Constant(_)).then_some(given)
+}
+
+/// The values of the one row of a list that calls a function of rows, which is the list of a SELECT then. Columns that get their
+/// defaults are not given.
+fn without_defaults<'r>(row: &'r [BoundExpr], targets: &mut Vec<TargetColumn>) -> Vec<&'r BoundExpr> {
+    let is_given = |value: &&BoundExpr| !is_default(value);
+    let mut given = row.iter().map(|value| is_given(&value));
     targets.retain(|_| given.next().unwrap_or(true));
-    let items = row.iter().filter(|expr| !is_default(expr)).cloned().map(ast::SelectItem::UnnamedExpr).collect();
-    Some(select(items, Vec::new(), None))
+    row.iter().filter(is_given).collect()
+}
+
+fn is_default(value: &BoundExpr) -> bool {
+    matches!(value.kind, ExprKind::Default)
 }
 
 /// Whether a default that counts is wanted: of a column that the list does not give, or gives as DEFAULT.
-fn gets_counted(relation: &Relation, targets: &[TargetColumn], rows: &[ast::Parens<Vec<ast::Expr>>]) -> bool {
+fn gets_counted(relation: &Relation, targets: &[TargetColumn], rows: &[Vec<BoundExpr>]) -> bool {
     let is_given = |index: usize| match targets.iter().position(|target| *target == TargetColumn::Known(index)) {
-        Some(position) => rows.iter().all(|row| row.get(position).is_some_and(|expr| !is_default(expr))),
+        Some(position) => rows.iter().all(|row| row.get(position).is_some_and(|value| !is_default(value))),
         None => false,
     };
     relation.columns.iter().enumerate().any(|(index, column)| counts(column) && !is_given(index))
@@ -146,21 +142,13 @@ pub(super) fn leave_out_own(
     relation: &Relation,
     targets: &mut Vec<TargetColumn>,
     source: &mut Source,
-    overriding: Option<Overriding>,
-) -> SqlResult<()> {
+    overriding: Overriding,
+) {
     for position in (0..targets.len()).rev() {
         let Some(column) = targets[position].column(relation) else { continue };
-        let counts = column.identity.is_some();
-        let left_out = column.generated.is_some() || (counts && overriding == Some(Overriding::User));
-        let may_be_given = counts && overriding.is_some();
-        let all_default = matches!(source, Source::Values(values) if values.is_all_default(position));
-        if !may_be_given && !all_default {
-            check_not_given(relation, &targets[position], false)?;
-        }
-        if left_out {
+        if column.generated.is_some() || (column.identity.is_some() && overriding == Overriding::User) {
             source.remove_column(position);
             targets.remove(position);
         }
     }
-    Ok(())
 }

@@ -3,7 +3,7 @@
 //! DataFusion never plans a write. What it runs is the SELECT inside: the keys, versions and new values. Where the
 //! operations go is decided once, in [`Writes`]: into the open transaction or straight into EGTs.
 
-mod cast_cells;
+mod assigned_values;
 mod changed_keys;
 mod changed_rows;
 mod checks;
@@ -27,15 +27,16 @@ mod plain_rows;
 mod recheck;
 mod returning;
 mod row_expressions;
-mod row_functions;
 mod row_update;
 mod rows;
+mod select_text;
 mod set_clause;
 mod target;
 mod untyped;
 mod update;
 mod values;
 mod whole_table;
+mod widened;
 mod with;
 mod writes;
 
@@ -43,9 +44,9 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
-use sqlparser::ast::Statement;
+use tablegate_bind::query::changes::ChangeKind;
 use tablegate_store::model::Entity;
-use tablegate_types::error::{Notice, SqlError, SqlResult};
+use tablegate_types::error::{Notice, SqlResult};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
 
@@ -57,17 +58,18 @@ use self::update::PreparedUpdate;
 use self::with::PreparedWith;
 use super::engine::Engine;
 use super::outcome::{ResultColumn, RowStream, RowsTag};
-use super::plan::{PlannedQuery, Planner};
+use super::plan::{FoundChange, MeantChange, MeantChanges, PlannedQuery, Planner, change_syntax};
 use super::relation::{Relation, RelationKind};
-use crate::syntax::{Command, InsertCommand, changes_rows};
+use crate::syntax::Command;
 pub(super) use checks::{BadRow, visible_schema};
 pub(super) use generated_keys::generated_keys;
 pub(super) use new_rows::{BoundRows, NewRows};
 pub(super) use plain_rows::insert_all;
-pub(super) use recheck::{RowsOf, identity_of};
+pub(super) use recheck::RowsOf;
 pub(super) use row_expressions::{BoundExpressions, RowExpressions};
 pub(super) use rows::RowsToWrite;
-pub(super) use target::{TargetColumn, find_target, key_items, target_column};
+pub(super) use select_text::item;
+pub(super) use target::{TargetColumn, find_target, target_column};
 pub(super) use untyped::is_untyped;
 pub(super) use update::etag_at;
 pub(super) use whole_table::{contains_nulls, is_there_row, keys_and};
@@ -107,34 +109,23 @@ impl PreparedDml {
     pub(crate) async fn prepare(
         planner: &Planner<'_>,
         command: &Command,
+        found: Option<FoundChange>,
         declared: &[SqlType],
     ) -> SqlResult<Option<Self>> {
-        Ok(Some(match command {
-            Command::Insert(insert) => Self::Insert(PreparedInsert::prepare(planner, insert, declared).await?),
-            Command::Update(update) => Self::Update(PreparedUpdate::prepare(planner, update, declared).await?),
-            Command::Delete(delete) => Self::Delete(PreparedDelete::prepare(planner, delete, declared).await?),
-            Command::Merge(merge) => Self::Merge(PreparedMerge::prepare(planner, merge, declared).await?),
-            Command::Query(query) if changes_rows(query) => {
-                Self::With(PreparedWith::prepare(planner, query, declared).await?)
-            }
-            _ => return Ok(None),
+        let Some(syntax) = change_syntax(command) else { return Ok(None) };
+        Ok(Some(match MeantChanges::of(planner, syntax, found, declared).await? {
+            MeantChanges::One(meant) => Self::of_meant(planner, &meant).await?,
+            MeantChanges::Several(meant) => Self::With(PreparedWith::prepare(planner, meant).await?),
         }))
     }
 
-    /// Plans a change that is a part of a statement.
-    ///
-    /// # Errors
-    /// As [`PreparedDml::prepare`].
-    async fn of_statement(planner: &Planner<'_>, change: &Statement, declared: &[SqlType]) -> SqlResult<Self> {
-        Ok(match change {
-            Statement::Insert(insert) => {
-                let insert = InsertCommand { insert: insert.clone(), overriding: None };
-                Self::Insert(PreparedInsert::prepare(planner, &insert, declared).await?)
-            }
-            Statement::Update(update) => Self::Update(PreparedUpdate::prepare(planner, update, declared).await?),
-            Statement::Delete(delete) => Self::Delete(PreparedDelete::prepare(planner, delete, declared).await?),
-            Statement::Merge(merge) => Self::Merge(PreparedMerge::prepare(planner, merge, declared).await?),
-            other => return Err(SqlError::not_supported(other)),
+    /// Plans one change.
+    async fn of_meant(planner: &Planner<'_>, meant: &Arc<MeantChange>) -> SqlResult<Self> {
+        Ok(match &meant.change.kind {
+            ChangeKind::Insert { .. } => Self::Insert(PreparedInsert::prepare(planner, meant).await?),
+            ChangeKind::Update(assigned) => Self::Update(PreparedUpdate::prepare(planner, meant, assigned).await?),
+            ChangeKind::Delete => Self::Delete(PreparedDelete::prepare(planner, meant).await?),
+            ChangeKind::Merge(clauses) => Self::Merge(PreparedMerge::prepare(planner, meant, clauses).await?),
         })
     }
 

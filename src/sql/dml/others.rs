@@ -1,169 +1,126 @@
-//! The other tables of UPDATE ... FROM and DELETE ... USING, and what RETURNING shows of them.
-
-use std::collections::HashSet;
-use std::ops::ControlFlow;
+//! What a change reads besides its target: the tables of UPDATE ... FROM and DELETE ... USING, and what RETURNING shows of
+//! them.
 
 use arrow::datatypes::FieldRef;
 use datafusion::common::DFSchema;
-use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SelectItem, TableWithJoins, Visitor,
-};
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_bind::expr::ExprKind;
+use tablegate_bind::query::bound::{JoinTree, RangeEntry};
+use tablegate_bind::query::changes::BoundChange;
+use tablegate_bind::{BoundExpr, BoundQuery};
+use tablegate_types::error::SqlResult;
 
-use super::target::{item, one, select};
-use crate::plan::{Planner, Source};
-use crate::syntax::{fold, walk};
+use crate::plan::MeantChange;
 
-/// What a change reads besides its target.
-#[derive(Default)]
-pub(super) struct OtherTables {
-    sources: Vec<Source>,
+/// What finds the rows of a change: the table that is changed, and what is read besides.
+pub(super) fn from_of(change: &BoundChange) -> Vec<JoinTree> {
+    std::iter::once(JoinTree::Entry(change.target)).chain(change.from.iter().cloned()).collect()
 }
 
-impl OtherTables {
-    /// Reads a FROM or USING clause.
-    ///
-    /// # Errors
-    /// 42712 for a name that occurs twice, 42P01 for a table that does not exist.
-    pub(super) async fn read(planner: &Planner<'_>, target: &Ident, from: &[TableWithJoins]) -> SqlResult<Self> {
-        if from.is_empty() {
-            return Ok(Self::default());
+/// The entries of what is joined, those that have columns of their own.
+pub(super) fn entries_of(from: &[JoinTree], range: &[RangeEntry]) -> Vec<usize> {
+    let mut entries = Vec::new();
+    let mut trees: Vec<&JoinTree> = from.iter().rev().collect();
+    while let Some(tree) = trees.pop() {
+        match tree {
+            JoinTree::Entry(entry) => entries.push(*entry),
+            JoinTree::Join { entry, .. } if range[*entry].has_alias => entries.push(*entry),
+            JoinTree::Join { left, right, .. } => trees.extend([&**right, &**left]),
         }
-        // The target is not in sight inside the clause: on its own the clause must do without it.
-        let alone = select(vec![one()], from.to_vec(), None);
-        let sources = planner.sources(&alone).await?;
-        let mut names = HashSet::from([fold(target)]);
-        for source in sources.iter().filter(|source| !source.alias.is_empty()) {
-            if !names.insert(source.alias.clone()) {
-                let message = format!("table name \"{}\" specified more than once", source.alias);
-                return Err(SqlError::new(ErrorKind::DuplicateAlias, message));
-            }
-        }
-        Ok(Self { sources })
     }
-
-    pub(super) fn sources(&self) -> &[Source] {
-        &self.sources
-    }
-
-    /// The columns that a RETURNING clause shows or names.
-    pub(super) fn columns_for(&self, returning: Option<&[SelectItem]>) -> OtherColumns {
-        let Some(items) = returning else { return OtherColumns::default() };
-        let aliases: Vec<&str> = self.sources.iter().map(|source| source.alias.as_str()).collect();
-        let named = Named::of(items, &aliases);
-        let mut tables = Vec::new();
-        for source in &self.sources {
-            let mut table = OtherTable { alias: source.alias.clone(), columns: Vec::new(), hidden: HashSet::new() };
-            for (column, hidden) in
-                source.visible.iter().map(|c| (c, false)).chain(source.hidden.iter().map(|c| (c, true)))
-            {
-                if named.shows(column, hidden) && !table.columns.contains(column) {
-                    table.columns.push(column.clone());
-                    if hidden {
-                        table.hidden.insert(column.clone());
-                    }
-                }
-            }
-            if !table.columns.is_empty() {
-                tables.push(table);
-            }
-        }
-        OtherColumns { tables, fields: Vec::new() }
-    }
+    entries
 }
 
-/// Columns of the other tables, as they come behind those of the target.
+/// Columns of what is read besides the target that RETURNING shows or names, as they come behind those of the target.
 #[derive(Default)]
 pub(super) struct OtherColumns {
-    tables: Vec<OtherTable>,
+    /// The entries, and the numbers of their columns.
+    places: Vec<(usize, usize)>,
     /// Their types, once the query that reads them is planned.
     fields: Vec<FieldRef>,
 }
 
-/// Columns of one of the tables.
-pub(super) struct OtherTable {
-    pub alias: String,
-    pub columns: Vec<String>,
-    /// Those of them that `*` does not show.
-    pub hidden: HashSet<String>,
-}
-
 impl OtherColumns {
-    pub(super) fn tables(&self) -> &[OtherTable] {
-        &self.tables
+    pub(super) fn of(meant: &MeantChange) -> Self {
+        let change = &meant.change;
+        let mut places = Vec::new();
+        let mut see = |entry: usize, column: Column| match column {
+            _ if entry == change.target => {}
+            Column::One(column) => add(&mut places, (entry, column)),
+            Column::All => columns_of_row(&change.range[entry]).for_each(|column| add(&mut places, (entry, column))),
+        };
+        for target in &change.returning {
+            see_columns(&target.expr, 0, &change.sub_queries, &mut see);
+        }
+        Self { places, fields: Vec::new() }
     }
 
-    /// The fields of all tables' columns, one table after the other.
+    pub(super) fn places(&self) -> &[(usize, usize)] {
+        &self.places
+    }
+
     pub(super) fn fields(&self) -> &[FieldRef] {
         &self.fields
     }
 
-    /// The columns as select items.
-    pub(super) fn items(&self, first_label: usize) -> Vec<SelectItem> {
-        let columns = self.tables.iter().flat_map(|table| table.columns.iter().map(move |c| (&table.alias, c)));
-        let item = |(i, (alias, column)): (usize, (&String, &String))| {
-            item(&Ident::with_quote('"', alias.clone()), column, first_label + i)
-        };
-        columns.enumerate().map(item).collect()
+    /// The columns, for the query that reads them.
+    ///
+    /// # Errors
+    /// XX000 for a column of nothing.
+    pub(super) fn columns(&self, meant: &MeantChange) -> SqlResult<Vec<BoundExpr>> {
+        self.places.iter().map(|(entry, column)| meant.column(*entry, *column)).collect()
     }
 
     /// With the types that the columns have in a query's result, in which they are the last.
     #[must_use]
     pub(super) fn typed(mut self, schema: &DFSchema) -> Self {
-        let count = self.tables.iter().map(|table| table.columns.len()).sum();
-        let fields: Vec<FieldRef> = schema.fields().iter().cloned().collect();
-        self.fields = fields.iter().skip(fields.len().saturating_sub(count)).cloned().collect();
+        let fields = schema.fields();
+        self.fields = fields.iter().skip(fields.len().saturating_sub(self.places.len())).cloned().collect();
         self
     }
 }
 
-/// The column names in a RETURNING clause, folded.
-#[derive(Default)]
-pub(super) struct Named<'a> {
-    all: bool,
-    names: HashSet<String>,
-    /// Tables that may be named as whole rows.
-    tables: &'a [&'a str],
+/// A column of an entry, or all that its row as a value has.
+#[derive(Clone, Copy)]
+pub(super) enum Column {
+    One(usize),
+    All,
 }
 
-impl<'a> Named<'a> {
-    /// What is named in `items`; the name of one of the tables shows all that `*` does.
-    pub(super) fn of(items: &[SelectItem], tables: &'a [&'a str]) -> Self {
-        let mut named = Self { tables, ..Self::default() };
-        for item in items {
-            named.all |= matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
-            let _ = walk(item, &mut named);
-        }
-        named
-    }
-
-    /// Whether a column is shown; `hidden` ones are not by `*`.
-    pub(super) fn shows(&self, column: &str, hidden: bool) -> bool {
-        (self.all && !hidden) || self.names.contains(&column.to_ascii_lowercase())
+fn add(places: &mut Vec<(usize, usize)>, place: (usize, usize)) {
+    if !places.contains(&place) {
+        places.push(place);
     }
 }
 
-impl Visitor for Named<'_> {
-    type Break = ();
+/// The columns of an entry that its row has as a value.
+fn columns_of_row(entry: &RangeEntry) -> impl Iterator<Item = usize> {
+    (0..entry.columns.len()).filter(|column| !entry.is_hidden(*column))
+}
 
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        match expr {
-            Expr::Identifier(ident) => {
-                self.all |= self.tables.contains(&fold(ident).as_str());
-                self.names.insert(ident.value.to_ascii_lowercase());
-            }
-            Expr::CompoundIdentifier(parts) => {
-                self.names.extend(parts.last().map(|ident| ident.value.to_ascii_lowercase()));
-            }
-            Expr::QualifiedWildcard(..) => self.all = true,
-            Expr::Function(Function { args: FunctionArguments::List(list), .. }) => {
-                let is_row = |argument: &FunctionArg| {
-                    matches!(argument, FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_)))
-                };
-                self.all |= list.args.iter().any(is_row);
+/// Calls `see` with the columns that an expression names of the entries so many queries outside of it; also in its
+/// sub-queries, which are among these.
+pub(super) fn see_columns(
+    expr: &BoundExpr,
+    depth: usize,
+    sub_queries: &[BoundQuery],
+    see: &mut dyn FnMut(usize, Column),
+) {
+    expr.any(&mut |part| {
+        match part.kind {
+            ExprKind::Column { level, entry, column } if level == depth => see(entry, Column::One(column)),
+            ExprKind::WholeRow { level, entry } if level == depth => see(entry, Column::All),
+            ExprKind::SubQuery { query, .. } => {
+                if let Some(query) = sub_queries.get(query) {
+                    see_columns_of_query(query, depth + 1, see);
+                }
             }
             _ => {}
         }
-        ControlFlow::Continue(())
-    }
+        false
+    });
+}
+
+fn see_columns_of_query(query: &BoundQuery, depth: usize, see: &mut dyn FnMut(usize, Column)) {
+    query.for_each_expr(&mut |expr| see_columns(expr, depth, &query.sub_queries, see));
+    query.for_each_read_query(&mut |inner| see_columns_of_query(inner, depth + 1, see));
 }

@@ -14,21 +14,16 @@ use arrow::row::{OwnedRow, RowConverter, Rows, SortField};
 use datafusion::common::ScalarValue;
 use datafusion::execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
-use sqlparser::ast::{Ident, Query, SelectItem, SetExpr};
+use tablegate_bind::BoundQuery;
+use tablegate_bind::query::bound::Target;
 use tablegate_types::error::SqlResult;
 
 use super::met::MetChanges;
-use super::target::{item, one};
+use super::others::entries_of;
 use crate::newest::{NewestRows, TargetNumber};
 use crate::outcome::RowStream;
-use crate::plan::{PlannedQuery, Planner, Receiver, Source};
+use crate::plan::{MeantChange, PlannedQuery, Planner, Receiver};
 use crate::relation::Relation;
-
-/// The number of the one table that a change locks rows of.
-pub(super) const TARGET: TargetNumber = TargetNumber(0);
-
-/// Labels of the columns by which rows of other tables are told apart.
-const OTHER_ROW_LABELS: usize = 3000;
 
 /// How the input of a change is asked for rows that have changed meanwhile.
 pub(super) struct Recheck {
@@ -38,7 +33,8 @@ pub(super) struct Recheck {
 
 /// The input, and behind its columns all of other tables'.
 struct BesideOthers {
-    query: Query,
+    meant: Arc<MeantChange>,
+    query: BoundQuery,
     receivers: Vec<Receiver>,
     /// Of the input without those columns.
     width: usize,
@@ -52,24 +48,28 @@ impl Recheck {
         Self { relation: relation.clone(), beside_others: None }
     }
 
-    /// Of an input that joins the target to these tables. With `outer`, it also has rows of those that no row of the target
-    /// goes with.
+    /// Of an input that joins the target to others. With `outer`, it also has rows of those that no row of the target goes
+    /// with.
+    ///
+    /// # Errors
+    /// XX000 for a column of nothing.
     pub(super) fn beside(
-        relation: &Arc<Relation>,
-        input: &Query,
-        others: &[Source],
+        meant: &Arc<MeantChange>,
+        mut query: BoundQuery,
         receivers: Vec<Receiver>,
         outer: bool,
-    ) -> Self {
-        let mut query = input.clone();
-        let SetExpr::Select(select) = &mut *query.body else { return Self::alone(relation) };
-        let width = select.projection.len();
-        select.projection.extend(identity_of(others, OTHER_ROW_LABELS));
-        if select.projection.len() == width {
-            select.projection.push(one());
+    ) -> SqlResult<Self> {
+        let (change, width) = (&meant.change, query.targets.len());
+        for entry in entries_of(&query.from, &query.range) {
+            // Rows are told apart by all that `*` shows of them.
+            let columns = (0..query.range[entry].columns.len()).filter(|column| !query.range[entry].is_hidden(*column));
+            for column in columns.filter(|_| entry != change.target) {
+                let name = query.targets.len().to_string();
+                query.targets.push(Target { expr: meant.column(entry, column)?, name, is_hidden: false, origin: None });
+            }
         }
-        let beside_others = Some(BesideOthers { query, receivers, width, outer });
-        Self { relation: relation.clone(), beside_others }
+        let beside_others = Some(BesideOthers { meant: meant.clone(), query, receivers, width, outer });
+        Ok(Self { relation: meant.relation().clone(), beside_others })
     }
 
     /// What the input, which is planned, has of the rows now.
@@ -84,34 +84,25 @@ impl Recheck {
         met: MetChanges,
     ) -> SqlResult<RowStream> {
         let Some(beside) = &self.beside_others else {
-            let newest = NewestRows::of_table(TARGET, met.newest);
+            let newest = NewestRows::of_table(TargetNumber::OF_CHANGE, met.newest);
             return planner.looking_again(newest).run(input, parameters).await;
         };
-        let input = planner.plan(&beside.query, &input.parameters).await?.assigned_to(beside.receivers.clone())?;
+        let input = beside.meant.plan(planner, &beside.query).await?.assigned_to(beside.receivers.clone())?;
         let mut before = Vec::new();
         for key in met.keys() {
             before.extend(planner.reads.get(&self.relation.stored, key).await?);
         }
-        let before = planner.looking_again(NewestRows::of_table(TARGET, before));
+        let before = planner.looking_again(NewestRows::of_table(TargetNumber::OF_CHANGE, before));
         let schema = input.plan.schema().as_arrow();
         let mut pairs = Pairs::new(schema, beside, planner.engine.memory("rows that are looked at again"))?;
         let mut found = before.run(&input, parameters).await?;
         while let Some(batch) = found.next().await {
             pairs.note(&batch?)?;
         }
-        let now = planner.looking_again(NewestRows::of_table(TARGET, met.newest));
+        let now = planner.looking_again(NewestRows::of_table(TargetNumber::OF_CHANGE, met.newest));
         let rows = now.run(&input, parameters).await?;
         Ok(Box::pin(rows.map(move |batch| pairs.among(&batch?))))
     }
-}
-
-/// Columns by which the rows of tables are told from each other: all that `*` shows, but for those of one name.
-pub(crate) fn identity_of(sources: &[Source], first_label: usize) -> Vec<SelectItem> {
-    let columns = sources.iter().flat_map(|source| {
-        let is_once = |name: &&String| source.visible.iter().filter(|other| other == name).count() == 1;
-        source.visible.iter().filter(is_once).map(|name| (Ident::with_quote('"', source.alias.clone()), name))
-    });
-    columns.enumerate().map(|(index, (alias, name))| item(&alias, name, first_label + index)).collect()
 }
 
 /// Which rows of the target and of other tables the statement found together.

@@ -1,48 +1,36 @@
 //! RETURNING: expressions over the rows as they were written.
 //!
-//! The rows stand in memory under the target's alias, and the clause is an ordinary SELECT over them, joined to the rows
-//! of other tables they were found with. Its sub-queries see the tables as the statement found them. A row's version is
+//! The rows stand in memory, with the columns of the rows of other tables that they were found with, and the clause is computed
+//! over them. Its sub-queries see the tables as the statement found them. A row's version is
 //! known once it is committed; inside a transaction RETURNING shows the version that was read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, StringArray, TimestampMicrosecondArray};
-use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
+use arrow::array::{ArrayRef, StringArray, TimestampMicrosecondArray};
+use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
-use datafusion::datasource::MemTable;
-use sqlparser::ast::{
-    Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, TableAlias, TableFactor, TableWithJoins,
-};
+use tablegate_bind::BoundQuery;
 use tablegate_store::model::EntityKey;
 use tablegate_store::table::Written;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tablegate_types::sql_type::SqlType;
 
-use super::checks::batch_of;
 use super::kept_rows::{KeptRows, held};
-use super::others::{Named, OtherColumns};
+use super::others::{Column, OtherColumns, see_columns};
 use super::own_types::shown;
-use super::row_functions::gives_rows;
-use super::target::{and, equal, item, select};
 use super::writes::Writes;
 use crate::batches::keys_of_batch;
 use crate::outcome::{ResultColumn, RowStream};
-use crate::plan::{PlannedQuery, Planner, TableEntry, Tables};
-use crate::relation::{ColumnSource, Relation, table_row};
-use crate::syntax::fold;
-
-/// The name of the written rows in the query of a clause: the target's own name still means the table.
-const WRITTEN: &str = "\u{2}written";
-/// Joins a written row to the rows of other tables it was found with.
-const ORDINAL: &str = "\u{2}row";
+use crate::plan::{GivenRows, MeantChange, PlannedQuery, Planner};
+use crate::relation::{ColumnSource, Relation, RelationColumn};
 
 /// A RETURNING clause.
 pub(super) struct Returning {
     relation: Arc<Relation>,
+    meant: Arc<MeantChange>,
     others: OtherColumns,
-    query: Query,
+    query: BoundQuery,
     /// The query over no rows.
     planned: PlannedQuery,
     /// Of the rows the clause takes.
@@ -51,32 +39,29 @@ pub(super) struct Returning {
 }
 
 impl Returning {
-    /// A clause that may also show columns of other tables; types of parameters in it are added to `declared`.
+    /// A change's clause, if it has one, which may also show columns of other tables. `relation` is the table that is changed, as
+    /// it shows with what is written.
     ///
     /// # Errors
     /// The errors of planning the clause's expressions.
     pub(super) async fn prepare(
         planner: &Planner<'_>,
+        meant: &Arc<MeantChange>,
         relation: &Arc<Relation>,
-        alias: &Ident,
-        items: Option<&[SelectItem]>,
         others: OtherColumns,
-        declared: &mut Vec<SqlType>,
     ) -> SqlResult<Option<Self>> {
-        let Some(items) = items else { return Ok(None) };
-        if items.iter().any(gives_rows) {
-            let message = "set-returning functions are not allowed in RETURNING";
-            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
+        let change = &meant.change;
+        if change.returning.is_empty() {
+            return Ok(None);
         }
-        let query = clause_query(items, alias, &others);
+        let query = BoundQuery { targets: change.returning.clone(), ..meant.query(Vec::new(), None, Vec::new()) };
         let fields = Self::row_schema(relation).fields().iter().chain(others.fields()).cloned().collect::<Vec<_>>();
         let schema = Arc::new(Schema::new(fields));
-        let tables = tables_of(relation, &others, &[RecordBatch::new_empty(schema.clone())])?;
-        let planned = planner.plan_with(&query, &tables, declared).await?;
-        planned.learn(declared);
-        let shows_versions = shows_versions(relation, alias, items);
-        let relation = relation.clone();
-        Ok(Some(Self { relation, others, query, planned, schema, shows_versions }))
+        let rows = given_rows(meant, relation, &others, &schema, Vec::new())?;
+        let planned = meant.plan_over(planner, &query, &rows).await?;
+        let shows_versions = shows_versions(meant, relation);
+        let (relation, meant) = (relation.clone(), meant.clone());
+        Ok(Some(Self { relation, meant, others, query, planned, schema, shows_versions }))
     }
 
     pub(super) fn columns(&self) -> Arc<[ResultColumn]> {
@@ -164,13 +149,10 @@ impl Returning {
         &self,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],
-        mut rows: Vec<RecordBatch>,
+        rows: Vec<RecordBatch>,
     ) -> SqlResult<RowStream> {
-        if rows.is_empty() {
-            rows.push(RecordBatch::new_empty(self.schema.clone()));
-        }
-        let tables = tables_of(&self.relation, &self.others, &rows)?;
-        let planned = planner.plan_with(&self.query, &tables, &self.planned.parameters).await?;
+        let rows = given_rows(&self.meant, &self.relation, &self.others, &self.schema, rows)?;
+        let planned = self.meant.plan_over(planner, &self.query, &rows).await?;
         planner.run(&planned, parameters).await
     }
 
@@ -211,112 +193,31 @@ fn keep_unknown(old: &ArrayRef, new: ArrayRef) -> SqlResult<ArrayRef> {
 }
 
 /// Whether a clause names, or shows with `*`, one of the columns that the store sets.
-fn shows_versions(relation: &Relation, alias: &Ident, items: &[SelectItem]) -> bool {
-    let alias = fold(alias);
-    let aliases = [alias.as_str()];
-    let named = Named::of(items, &aliases);
-    let set_by_store =
-        relation.columns.iter().filter(|c| matches!(c.source, ColumnSource::Timestamp | ColumnSource::ETag));
-    set_by_store.into_iter().any(|column| named.shows(&column.name, column.hidden))
-}
-
-/// The clause as a query: a row of the target with its rows of the other tables, for each ordinal.
-fn clause_query(items: &[SelectItem], alias: &Ident, others: &OtherColumns) -> Query {
-    let ordinal = |table: &Ident| Expr::CompoundIdentifier(vec![table.clone(), Ident::with_quote('"', ORDINAL)]);
-    let mut from = vec![table_as(object_name(WRITTEN), alias)];
-    let mut condition: Option<Expr> = None;
-    for (i, table) in others.tables().iter().enumerate() {
-        let other = Ident::with_quote('"', table.alias.clone());
-        from.push(table_as(object_name(&other_name(i)), &other));
-        condition = Some(and(condition, equal(ordinal(alias), ordinal(&other))));
-    }
-    select(items.to_vec(), from, condition)
-}
-
-fn other_name(index: usize) -> String {
-    format!("\u{2}from{index}")
-}
-
-/// The rows in memory: those of the target and those of the other tables, each table with ordinals if there are several.
-fn tables_of(relation: &Relation, others: &OtherColumns, rows: &[RecordBatch]) -> SqlResult<Tables> {
-    let mut tables = Tables::default();
-    let visible = |hidden| relation.columns.iter().filter(move |c| c.hidden == hidden).map(|c| c.name.clone());
-    let numbered = !others.tables().is_empty();
-    let mut add = |name: &str, from: usize, columns: &[String], visible: Vec<String>, hidden: Vec<String>| {
-        let part: Vec<RecordBatch> =
-            rows.iter().map(|batch| part_of(batch, from, columns)).collect::<SqlResult<Vec<_>>>()?;
-        let mut entry = rows_table(name, part, numbered)?;
-        (entry.visible, entry.hidden) = (visible, hidden);
-        entry.hidden.extend(numbered.then(|| ORDINAL.to_owned()));
-        tables.insert(name, entry);
-        SqlResult::Ok(())
+fn shows_versions(meant: &MeantChange, relation: &Relation) -> bool {
+    let change = &meant.change;
+    let is_set_by_store = |column: &RelationColumn| matches!(column.source, ColumnSource::Timestamp | ColumnSource::ETag);
+    let mut shows = false;
+    let mut see = |entry: usize, column: Column| {
+        shows |= entry == change.target
+            && match column {
+                Column::One(column) => relation.columns.get(column).is_some_and(is_set_by_store),
+                Column::All => relation.columns.iter().any(|column| !column.hidden && is_set_by_store(column)),
+            };
     };
-    let own: Vec<String> = relation.columns.iter().map(|c| c.name.clone()).collect();
-    add(WRITTEN, 0, &own, visible(false).collect(), visible(true).collect())?;
-    let mut from = own.len();
-    for (i, table) in others.tables().iter().enumerate() {
-        let (hidden, visible) = table.columns.iter().cloned().partition(|column| table.hidden.contains(column));
-        add(&other_name(i), from, &table.columns, visible, hidden)?;
-        from += table.columns.len();
-    }
-    tables.set_row_type(WRITTEN, table_row(relation));
-    Ok(tables)
+    change.returning.iter().for_each(|target| see_columns(&target.expr, 0, &change.sub_queries, &mut see));
+    shows
 }
 
-/// The columns of a batch from one on, under these names.
-fn part_of(batch: &RecordBatch, from: usize, names: &[String]) -> SqlResult<RecordBatch> {
-    let schema = batch.schema();
-    let field = |(i, name): (usize, &String)| schema.field(from + i).clone().with_name(name).with_nullable(true);
-    let fields: Vec<Field> = names.iter().enumerate().map(field).collect();
-    batch_of(Arc::new(Schema::new(fields)), batch.columns()[from..from + names.len()].to_vec(), batch.num_rows())
-}
-
-/// Rows in memory as a table; with a column of ordinals, if they are numbered.
-fn rows_table(name: &str, mut rows: Vec<RecordBatch>, numbered: bool) -> SqlResult<TableEntry> {
-    if numbered {
-        let mut next = 0_i64;
-        for batch in &mut rows {
-            let count = i64::try_from(batch.num_rows()).unwrap_or(i64::MAX);
-            let ordinals = Arc::new(Int64Array::from_iter_values(next..next + count));
-            next += count;
-            *batch = with_column(batch, SqlType::Int8.field(ORDINAL, false), ordinals)?;
-        }
-    }
-    let schema = rows.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
-    let provider = MemTable::try_new(schema, vec![rows])?;
-    Ok(TableEntry::of_provider(name, Arc::new(provider)))
-}
-
-/// A batch with one more column.
-pub(super) fn with_column(batch: &RecordBatch, field: Field, column: ArrayRef) -> SqlResult<RecordBatch> {
-    let mut fields: Vec<FieldRef> = batch.schema().fields().iter().cloned().collect();
-    fields.push(Arc::new(field));
-    let mut columns = batch.columns().to_vec();
-    columns.push(column);
-    batch_of(Arc::new(Schema::new(fields)), columns, batch.num_rows())
-}
-
-/// A name that is taken as it stands.
-pub(super) fn object_name(name: &str) -> ObjectName {
-    ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('"', name))])
-}
-
-/// `name AS alias` as a FROM item.
-pub(super) fn table_as(name: ObjectName, alias: &Ident) -> TableWithJoins {
-    let alias = TableAlias { explicit: true, name: alias.clone(), columns: Vec::new(), at: None };
-    let relation = TableFactor::Table {
-        name,
-        alias: Some(alias),
-        args: None,
-        with_hints: Vec::new(),
-        version: None,
-        with_ordinality: false,
-        partitions: Vec::new(),
-        json_path: None,
-        sample: None,
-        index_hints: Vec::new(),
-    };
-    TableWithJoins { relation, joins: Vec::new() }
+/// The rows of the target, and the columns of other tables behind theirs.
+fn given_rows(
+    meant: &MeantChange,
+    relation: &Relation,
+    others: &OtherColumns,
+    schema: &Schema,
+    rows: Vec<RecordBatch>,
+) -> SqlResult<GivenRows> {
+    let own = (0..relation.columns.len()).map(|column| (meant.change.target, column));
+    GivenRows::new(schema, own.chain(others.places().iter().copied()).collect(), rows)
 }
 
 /// The rows' columns from what an INSERT gave, NULL elsewhere; keys as they were encoded.
@@ -340,9 +241,4 @@ pub(super) fn inserted_rows(
         });
     }
     RecordBatch::try_new(schema, columns).map_err(|e| SqlError::new(ErrorKind::Internal, e.to_string()))
-}
-
-/// All columns of a relation as select items.
-pub(super) fn all_columns(relation: &Relation, alias: &Ident, first_label: usize) -> Vec<SelectItem> {
-    relation.columns.iter().enumerate().map(|(i, c)| item(alias, &c.name, first_label + i)).collect()
 }

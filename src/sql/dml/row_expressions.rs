@@ -25,8 +25,7 @@ use tablegate_types::oid::{modifier, oid};
 use tablegate_types::sql_type::SqlType;
 
 use super::checks::batch_of;
-use super::returning::table_as;
-use super::target::{labelled, select};
+use super::select_text::{labelled, select, table_as};
 use crate::plan::{Planner, TableEntry, Tables};
 
 /// Planned expressions: they hold for every batch of rows with the columns they were planned for.

@@ -2,15 +2,11 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{
-    BinaryOperator, Expr, Ident, ObjectName, Query, SelectItem, Spanned, TableFactor, TableWithJoins, Value,
-};
+use sqlparser::ast::{Ident, ObjectName, Spanned};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::recheck::TARGET;
-use crate::plan::{Planner, numbered, resolve_column, schema_and_table};
+use crate::plan::{Planner, resolve_column, schema_and_table};
 use crate::relation::{ColumnSource, Relation, RelationColumn};
-use crate::syntax;
 use crate::syntax::{AtSpan, fold};
 
 /// The relation a statement writes to.
@@ -39,53 +35,6 @@ pub(crate) async fn find_target(planner: &Planner<'_>, name: &ObjectName) -> Sql
     }
 }
 
-/// The relation whose rows a statement changes; `change` is what it does, as messages name it.
-///
-/// # Errors
-/// As [`find_target`]; 55000 for a view.
-pub(super) async fn find_changed(planner: &Planner<'_>, name: &ObjectName, change: &str) -> SqlResult<Arc<Relation>> {
-    let (schema, table) = schema_and_table(name)?;
-    if planner.view(schema.as_deref(), &table).is_some() {
-        return Err(SqlError::new(ErrorKind::ObjectNotInState, format!("cannot {change} view \"{table}\""))
-            .with_detail("Views are not updatable here.")
-            .with_hint("Change the rows of the table that the view reads."));
-    }
-    find_target(planner, name).await
-}
-
-/// The name and alias of the one table in `UPDATE t AS a` or `DELETE FROM t AS a`.
-///
-/// # Errors
-/// 0A000 for joins and anything that is not a plain table.
-pub(super) fn target_of(table: &TableWithJoins) -> SqlResult<(&ObjectName, Ident)> {
-    if !table.joins.is_empty() {
-        return Err(SqlError::not_supported("a join as the target of a change"));
-    }
-    target_table(&table.relation)
-}
-
-/// The one table of a statement, whose rows it locks, as FROM has it in the query that finds them.
-pub(super) fn locked_target(table: &TableFactor, alias: &Ident) -> TableWithJoins {
-    TableWithJoins { relation: numbered(table, alias, TARGET), joins: Vec::new() }
-}
-
-/// The same, of a table on its own.
-///
-/// # Errors
-/// As [`target_of`]; 42601 for an alias that names columns.
-pub(super) fn target_table(table: &TableFactor) -> SqlResult<(&ObjectName, Ident)> {
-    let TableFactor::Table { name, alias, args: None, .. } = table else {
-        return Err(SqlError::not_supported(format!("changing {table}")));
-    };
-    if alias.as_ref().is_some_and(|alias| !alias.columns.is_empty()) {
-        return Err(SqlError::new(ErrorKind::Syntax, "syntax error at or near \"(\"")
-            .with_detail("The alias of the table that is changed names no columns."));
-    }
-    let own = name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
-    let alias = alias.as_ref().map_or_else(|| Ident::with_quote('"', own), |a| a.name.clone());
-    Ok((name, alias))
-}
-
 /// The column an identifier of an INSERT list or SET clause means; for open tables possibly a new one.
 ///
 /// # Errors
@@ -108,6 +57,25 @@ pub(crate) fn target_column(relation: &Relation, ident: &Ident) -> SqlResult<Tar
     }
     let name = tablegate_store::model::PropertyName::parse(&fold(ident))?;
     Ok(TargetColumn::New(name))
+}
+
+/// A column that a statement sets, by its name in the table; for open tables possibly a new one.
+///
+/// # Errors
+/// 42501 for the version, 0A000 for what is no stored column, 42602 or 42939 for a name no property can have.
+pub(super) fn target_named(relation: &Relation, name: &str) -> SqlResult<TargetColumn> {
+    match relation.column(name) {
+        Some((_, RelationColumn { source: ColumnSource::ETag, .. })) => Err(SqlError::new(
+            ErrorKind::InsufficientPrivilege,
+            "column \"etag\" is made by the store and cannot be set",
+        )),
+        Some((index, _)) => Ok(TargetColumn::Known(index)),
+        None if relation.open => Ok(TargetColumn::New(tablegate_store::model::PropertyName::parse(name)?)),
+        None => Err(SqlError::new(
+            ErrorKind::FeatureNotSupported,
+            format!("cannot assign to system column \"{name}\""),
+        )),
+    }
 }
 
 /// A column that the target does not have (42703).
@@ -139,46 +107,4 @@ impl TargetColumn {
             TargetColumn::New(name) => name.as_str(),
         }
     }
-}
-
-/// `SELECT items FROM from WHERE selection`.
-pub(super) fn select(items: Vec<SelectItem>, from: Vec<TableWithJoins>, selection: Option<Expr>) -> Query {
-    syntax::query_of(syntax::select(items, from, selection))
-}
-
-/// `left = right`.
-pub(super) fn equal(left: Expr, right: Expr) -> Expr {
-    Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Eq, right: Box::new(right) }
-}
-
-/// `condition AND (other)`, or the other alone.
-pub(super) fn and(condition: Option<Expr>, other: Expr) -> Expr {
-    let Some(condition) = condition else { return other };
-    let right = Box::new(Expr::Nested(Box::new(other)));
-    Expr::BinaryOp { left: Box::new(condition), op: BinaryOperator::And, right }
-}
-
-/// The number 1 as a select item.
-pub(super) fn one() -> SelectItem {
-    SelectItem::UnnamedExpr(Expr::Value(Value::Number("1".to_owned(), false).into()))
-}
-
-/// `alias."column" AS label`, with a label that no column can have.
-pub(super) fn item(alias: &Ident, column: &str, label: usize) -> SelectItem {
-    let expr = Expr::CompoundIdentifier(vec![alias.clone(), Ident::with_quote('"', column)]);
-    labelled(expr, label)
-}
-
-/// The key and the version of a table's row, with labels that no column can have.
-pub(crate) fn key_items(alias: &Ident, table: usize) -> [SelectItem; 3] {
-    let columns = ["PartitionKey", "RowKey", "etag"];
-    std::array::from_fn(|index| item(alias, columns[index], KEY_LABELS + table * columns.len() + index))
-}
-
-/// Where the labels of [`key_items`] begin: above those of other items.
-const KEY_LABELS: usize = 100_000;
-
-/// `expr AS label`, with a label that no column can have.
-pub(super) fn labelled(expr: Expr, label: usize) -> SelectItem {
-    SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', format!("\u{2}{label}")) }
 }

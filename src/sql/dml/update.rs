@@ -7,7 +7,7 @@ use arrow::datatypes::{Field, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
-use sqlparser::ast::{self, TableWithJoins, UpdateTableFromKind};
+use tablegate_bind::query::changes::Assigned;
 use tablegate_store::model::ETag;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
@@ -15,25 +15,21 @@ use tablegate_types::sql_type::SqlType;
 use super::changed_rows::BoundChanges;
 use super::found_rows::{FoundRows, write_together};
 use super::kept_rows::KeptRows;
-use super::others::OtherTables;
+use super::others::{OtherColumns, from_of};
 use super::recheck::Recheck;
-use super::returning::{Returning, all_columns};
+use super::returning::Returning;
 use super::row_update::RowUpdate;
 use super::rows::first_changes;
 use super::set_clause::SetClause;
-use super::target::{find_changed, item, labelled, locked_target, select, target_of};
 use super::writes::Writes;
 use super::{Changed, own_types};
 use crate::batches::keys_of_batch;
-use crate::plan::{PlannedQuery, Planner};
+use crate::plan::{MeantChange, PlannedQuery, Planner};
 use crate::relation::Relation;
 use crate::syntax::LockStrength;
 
 /// Columns the input query begins with: PartitionKey, RowKey, etag.
 pub(super) const IDENTITY_COLUMNS: usize = 3;
-/// Labels of the target's columns, and of those of other tables, in the input query.
-pub(super) const TARGET_LABELS: usize = 1000;
-pub(super) const OTHER_LABELS: usize = 2000;
 
 /// An UPDATE, planned.
 pub(crate) struct PreparedUpdate {
@@ -49,53 +45,33 @@ pub(crate) struct PreparedUpdate {
 
 impl PreparedUpdate {
     /// # Errors
-    /// The errors of planning the statement; 0A000 for clauses PostgreSQL does not have.
-    pub(crate) async fn prepare(planner: &Planner<'_>, update: &ast::Update, declared: &[SqlType]) -> SqlResult<Self> {
-        if update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() || update.output.is_some() {
-            return Err(SqlError::not_supported("this clause of UPDATE"));
+    /// The errors of planning the statement.
+    pub(crate) async fn prepare(planner: &Planner<'_>, meant: &Arc<MeantChange>, assigned: &[Assigned]) -> SqlResult<Self> {
+        let relation = meant.relation();
+        let change = &meant.change;
+        let (set, values) = SetClause::of(relation, &change.relation, assigned, planner.reading())?;
+        let rows = RowUpdate::prepare(planner, relation, set)?;
+        let mut targets = meant.identity()?;
+        targets.extend(values);
+        let others = OtherColumns::of(meant);
+        if !change.returning.is_empty() || rows.need_whole_rows() {
+            targets.extend(meant.all_columns()?);
         }
-        let (name, alias) = target_of(&update.table)?;
-        let relation = find_changed(planner, name, "update").await?;
-        let from = from_clause(update)?;
-        let others = OtherTables::read(planner, &alias, from).await?;
-        let mut declared = declared.to_vec();
-        let (set, values) = SetClause::read(planner, &relation, &update.assignments, &mut declared).await?;
-        let rows = RowUpdate::prepare(planner, &relation, set)?;
-        let mut items = vec![item(&alias, "PartitionKey", 0), item(&alias, "RowKey", 1), item(&alias, "etag", 2)];
-        for value in values {
-            items.push(labelled(value, items.len()));
-        }
-        let shown = others.columns_for(update.returning.as_deref());
-        if update.returning.is_some() || rows.need_whole_rows() {
-            items.extend(all_columns(&relation, &alias, TARGET_LABELS));
-        }
-        items.extend(shown.items(OTHER_LABELS));
-        let mut tables = vec![locked_target(&update.table.relation, &alias)];
-        tables.extend_from_slice(from);
-        let query = select(items, tables.clone(), update.selection.clone());
-        let input = match planner.plan(&query, &declared).await {
-            Ok(input) => input,
-            Err(error) => {
-                // PostgreSQL reads the condition before the values.
-                let condition = select(vec![item(&alias, "PartitionKey", 0)], tables, update.selection.clone());
-                planner.plan(&condition, &declared).await?;
-                return Err(error);
-            }
-        };
-        input.learn(&mut declared);
-        let shown = shown.typed(input.plan.schema());
-        let clause = update.returning.as_deref();
+        targets.extend(others.columns(meant)?);
+        let query = meant.query(from_of(change), change.filter.clone(), targets);
+        let input = meant.plan(planner, &query).await?;
+        let others = others.typed(input.plan.schema());
         let (rows, evolved) = rows.keep_own_types(planner, input.plan.schema().as_arrow(), IDENTITY_COLUMNS)?;
-        let returning = Returning::prepare(planner, &evolved, &alias, clause, shown, &mut declared).await?;
+        let returning = Returning::prepare(planner, meant, &evolved, others).await?;
         let receivers = rows.set.receivers(IDENTITY_COLUMNS);
         let input = input.assigned_to(receivers.clone())?;
-        let recheck = match from.is_empty() {
-            true => Recheck::alone(&relation),
-            false => Recheck::beside(&relation, &query, others.sources(), receivers, false),
+        let joins = !change.from.is_empty();
+        let recheck = match joins {
+            false => Recheck::alone(relation),
+            true => Recheck::beside(meant, query, receivers, false)?,
         };
-        rows.set.check_assigned_once()?;
-        let evolution = own_types::notice(&relation, &evolved);
-        Ok(Self { input, recheck, rows, joins: !from.is_empty(), returning, parameters: declared, evolution })
+        let evolution = own_types::notice(relation, &evolved);
+        Ok(Self { input, recheck, rows, joins, returning, parameters: meant.parameters().to_vec(), evolution })
     }
 
     pub(crate) fn parameters(&self) -> &[SqlType] {
@@ -209,16 +185,6 @@ struct Run<'u> {
     kept: KeptRows,
     /// Those that are not written yet.
     found: FoundRows,
-}
-
-fn from_clause(update: &ast::Update) -> SqlResult<&[TableWithJoins]> {
-    match &update.from {
-        None => Ok(&[]),
-        Some(UpdateTableFromKind::AfterSet(from)) => Ok(from),
-        Some(UpdateTableFromKind::BeforeSet(_)) => {
-            Err(SqlError::new(ErrorKind::Syntax, "syntax error at or near \"FROM\""))
-        }
-    }
 }
 
 pub(crate) fn etag_at(batch: &RecordBatch, row: usize) -> SqlResult<ETag> {

@@ -5,21 +5,18 @@ use std::borrow::Cow;
 use arrow::array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
-use sqlparser::ast::{self, Expr, Query, SetExpr, UnaryOperator, Value};
+use tablegate_bind::BoundExpr;
+use tablegate_bind::expr::{ExprKind, Literal, Written};
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::input::{parse_text, parse_text_as};
+use tablegate_types::oid::declared_of_oid;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
 
-use super::cast_cells::{cast_cell, widened};
-use super::defaults::is_default;
-use super::row_functions::gives_rows;
-use super::target::{labelled, select};
-use super::untyped::is_untyped;
-use crate::expr::parameter_number;
-use crate::plan::{PlannedQuery, Planner};
-use crate::sequence::waits;
+use super::assigned_values::{as_given, has_no_type};
+use super::widened::{is_widened, widened};
+use crate::plan::{MeantChange, PlannedQuery, Planner};
 
 /// Computed cells that one plan evaluates.
 const CELLS_PER_PLAN: usize = 100;
@@ -28,6 +25,8 @@ const CELLS_PER_PLAN: usize = 100;
 pub(super) struct ValuesList {
     rows: Vec<Vec<Cell>>,
     plans: Vec<ComputedCells>,
+    /// The types of parameters.
+    parameters: Vec<SqlType>,
     /// What is computed of a row counts with what defaults count with: rows are made one after the other.
     in_turn: bool,
 }
@@ -36,27 +35,46 @@ pub(super) struct ValuesList {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell {
     Null,
-    /// The content of a string literal: it has the type of its column.
-    Text(String),
-    /// A number as written.
-    Number(String),
-    Boolean(bool),
+    /// A literal's value.
+    Value(SqlType, ScalarValue),
+    /// The text of a literal that is read when the list is used, as the type of its column where it has none but text.
+    Text(SqlType, Box<str>),
     /// Parameter by index, from 0.
     Parameter(usize),
-    /// A parameter, cast to a type that it has or is widened to.
+    /// A parameter, cast to a type that it is widened to.
     Cast(usize, SqlType),
-    /// The content of a string literal that is cast to a type.
-    Typed(SqlType, String),
     Default,
     /// Any other expression: its place among the computed ones.
     Computed(usize),
 }
 
 impl Cell {
+    /// What needs no computing; `None` for any other expression.
+    fn of(value: &BoundExpr, parameters: &[SqlType]) -> Option<Self> {
+        let sql_type = || declared_of_oid(value.ty.oid, value.ty.typmod);
+        match &value.kind {
+            ExprKind::Default => Some(Cell::Default),
+            ExprKind::Constant(Literal::Null) => Some(Cell::Null),
+            ExprKind::Constant(Literal::Value(found) | Literal::Read { value: found, .. }) => {
+                sql_type().filter(|of| !of.names_objects()).map(|of| Cell::Value(of, found.clone()))
+            }
+            ExprKind::Constant(Literal::Text(text)) => {
+                sql_type().filter(|of| !of.names_objects()).map(|of| Cell::Text(of, text.clone()))
+            }
+            ExprKind::Parameter(number) => Some(Cell::Parameter(number.checked_sub(1)?)),
+            ExprKind::Cast { value: inner, written: Written::Explicitly, .. } => {
+                let ExprKind::Parameter(number) = inner.kind else { return None };
+                let (index, to) = (number.checked_sub(1)?, sql_type()?);
+                is_widened(parameters.get(index)?, &to).then_some(Cell::Cast(index, to))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it is the same in every run of the statement.
     pub(super) fn is_constant(&self) -> bool {
         match self {
-            Cell::Null | Cell::Text(_) | Cell::Number(_) | Cell::Boolean(_) | Cell::Typed(..) => true,
+            Cell::Null | Cell::Value(..) | Cell::Text(..) => true,
             Cell::Parameter(_) | Cell::Cast(..) | Cell::Default | Cell::Computed(_) => false,
         }
     }
@@ -79,62 +97,44 @@ pub(super) struct Computed {
     untyped: bool,
 }
 
-/// The rows of a query that is a VALUES list and nothing else.
-pub(super) fn values_list(query: &Query) -> Option<&[ast::Parens<Vec<Expr>>]> {
-    match &*query.body {
-        SetExpr::Values(values) if query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none() => {
-            Some(&values.rows)
-        }
-        _ => None,
-    }
-}
-
 impl ValuesList {
     /// The one row of `DEFAULT VALUES`.
     pub(super) fn of_defaults() -> Self {
-        Self { rows: vec![Vec::new()], plans: Vec::new(), in_turn: false }
+        Self { rows: vec![Vec::new()], plans: Vec::new(), parameters: Vec::new(), in_turn: false }
     }
 
-    /// Reads the list and plans what must be computed; types of parameters in it are added to `declared`. `defaults_count`
-    /// says that columns get defaults that count.
+    /// The cells of the list, with a plan of what must be computed. `defaults_count` says that columns get defaults that count.
     ///
     /// # Errors
-    /// 42601 for rows of different lengths, and what is wrong with the expressions.
+    /// What is wrong with the expressions.
     pub(super) async fn prepare(
         planner: &Planner<'_>,
-        rows: &[ast::Parens<Vec<Expr>>],
-        declared: &mut Vec<SqlType>,
+        meant: &MeantChange,
+        rows: &[Vec<BoundExpr>],
         defaults_count: bool,
     ) -> SqlResult<Self> {
-        let width = rows.first().map_or(0, |row| row.len());
-        if rows.iter().any(|row| row.len() != width) {
-            return Err(SqlError::new(ErrorKind::Syntax, "VALUES lists must all be the same length"));
-        }
-        let mut computed = Vec::new();
+        let mut computed: Vec<(usize, &BoundExpr)> = Vec::new();
         let mut cells = Vec::with_capacity(rows.len());
         for (place, row) in rows.iter().enumerate() {
-            let mut cell = |expr: &Expr| {
-                constant(expr).or_else(|| cast_cell(expr, declared, planner.reading())).unwrap_or_else(|| {
-                    computed.push((place, expr.clone()));
+            let mut cell = |value| {
+                let value = as_given(value);
+                Cell::of(value, meant.parameters()).unwrap_or_else(|| {
+                    computed.push((place, value));
                     Cell::Computed(computed.len() - 1)
                 })
             };
             cells.push(row.iter().map(&mut cell).collect());
         }
-        if computed.iter().any(|(_, expr)| gives_rows(expr)) {
-            let message = "set-returning functions are not allowed in VALUES";
-            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
-        }
-        let in_turn = defaults_count && computed.iter().any(|(_, expr)| waits(expr));
+        let in_turn = defaults_count && computed.iter().any(|(_, value)| meant.counts(value));
         let mut plans: Vec<ComputedCells> = Vec::new();
-        let of_one_plan = |(row, _): &(usize, Expr), (next, _): &(usize, Expr)| !in_turn || row == next;
+        let of_one_plan = |(row, _): &(usize, &BoundExpr), (next, _): &(usize, &BoundExpr)| !in_turn || row == next;
         let parts = computed.chunk_by(of_one_plan).flat_map(|part| part.chunks(CELLS_PER_PLAN));
         let mut first = 0;
         for part in parts {
-            plans.push(ComputedCells::prepare(planner, first, part, declared).await?);
+            plans.push(ComputedCells::prepare(planner, meant, first, part).await?);
             first += part.len();
         }
-        Ok(Self { rows: cells, plans, in_turn })
+        Ok(Self { rows: cells, plans, parameters: meant.parameters().to_vec(), in_turn })
     }
 
     /// Whether each row must be complete before anything of the next one is computed.
@@ -151,16 +151,13 @@ impl ValuesList {
         self.plans.first().map(|plan| &plan.input)
     }
 
-    /// The type of the first value in a column that has one of its own: literal strings and parameters have none.
+    /// The type of the first value in a column that has one of its own: literals without a type have none.
     pub(super) fn own_type(&self, column: usize) -> Option<SqlType> {
         self.rows.iter().find_map(|row| match row.get(column)? {
-            Cell::Null | Cell::Text(_) | Cell::Default | Cell::Parameter(_) => None,
-            Cell::Number(text) => Some(match number_type(text) {
-                SqlType::Numeric(_) => SqlType::Float8,
-                integer => integer,
-            }),
-            Cell::Boolean(_) => Some(SqlType::Bool),
-            Cell::Cast(_, sql_type) | Cell::Typed(sql_type, _) => Some(sql_type.clone()),
+            Cell::Null | Cell::Default | Cell::Text(SqlType::Unknown, _) => None,
+            Cell::Text(SqlType::Numeric(_), _) => Some(SqlType::Float8),
+            Cell::Parameter(index) => self.parameters.get(*index).filter(|of| **of != SqlType::Unknown).cloned(),
+            Cell::Value(sql_type, _) | Cell::Text(sql_type, _) | Cell::Cast(_, sql_type) => Some(sql_type.clone()),
             Cell::Computed(index) => {
                 let plan = self.plans.iter().rfind(|plan| plan.first <= *index)?;
                 let nth = index - plan.first;
@@ -169,22 +166,9 @@ impl ValuesList {
         })
     }
 
-    /// The first parameter in a column.
-    pub(super) fn parameter(&self, column: usize) -> Option<usize> {
-        self.rows.iter().find_map(|row| match row.get(column)? {
-            Cell::Parameter(index) => Some(*index),
-            _ => None,
-        })
-    }
-
     /// Whether DEFAULT stands in a column.
     pub(super) fn asks_default(&self, column: usize) -> bool {
         self.rows.iter().any(|row| row.get(column) == Some(&Cell::Default))
-    }
-
-    /// Whether nothing but DEFAULT stands in a column.
-    pub(super) fn is_all_default(&self, column: usize) -> bool {
-        self.rows.iter().all(|row| row.get(column) == Some(&Cell::Default))
     }
 
     /// Takes a column out of the list.
@@ -227,17 +211,14 @@ impl ValuesList {
 impl ComputedCells {
     async fn prepare(
         planner: &Planner<'_>,
+        meant: &MeantChange,
         first: usize,
-        expressions: &[(usize, Expr)],
-        declared: &mut Vec<SqlType>,
+        values: &[(usize, &BoundExpr)],
     ) -> SqlResult<Self> {
-        let row = expressions.first().map_or(0, |(row, _)| *row);
-        let untyped = expressions.iter().map(|(_, expr)| is_untyped(expr)).collect();
-        let items = expressions.iter().enumerate().map(|(i, (_, expr))| labelled(expr.clone(), i)).collect();
-        let query = select(items, Vec::new(), None);
-        let input = planner.plan(&query, declared).await?;
-        input.learn(declared);
-        Ok(Self { row, first, input, untyped })
+        let row = values.first().map_or(0, |(row, _)| *row);
+        let untyped = values.iter().map(|(_, value)| has_no_type(value)).collect();
+        let query = meant.query(Vec::new(), None, values.iter().map(|(_, value)| (*value).clone()).collect());
+        Ok(Self { row, first, input: meant.plan(planner, &query).await?, untyped })
     }
 
     async fn compute(
@@ -255,30 +236,6 @@ impl ComputedCells {
             }
         }
         Ok(())
-    }
-}
-
-/// A value that needs no computing; `None` for any other expression.
-fn constant(expr: &Expr) -> Option<Cell> {
-    match expr {
-        Expr::Value(value) => match &value.value {
-            Value::Null => Some(Cell::Null),
-            Value::Boolean(b) => Some(Cell::Boolean(*b)),
-            Value::Number(text, _) => Some(Cell::Number(text.clone())),
-            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(Cell::Text(text.clone())),
-            Value::DollarQuotedString(text) => Some(Cell::Text(text.value.clone())),
-            Value::Placeholder(name) => Some(Cell::Parameter(parameter_number(name)?.checked_sub(1)?)),
-            _ => None,
-        },
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match &**expr {
-            Expr::Value(value) => match &value.value {
-                Value::Number(text, _) => Some(Cell::Number(format!("-{text}"))),
-                _ => None,
-            },
-            _ => None,
-        },
-        _ if is_default(expr) => Some(Cell::Default),
-        _ => None,
     }
 }
 
@@ -303,26 +260,26 @@ impl<'a> CellValues<'a> {
     pub(super) fn value(&self, cell: &Cell, sql_type: &SqlType) -> SqlResult<ScalarValue> {
         match cell {
             Cell::Null | Cell::Default => Ok(ScalarValue::try_from(sql_type.arrow())?),
-            Cell::Text(text) => parse_text_as(sql_type, text, self.reading),
-            Cell::Number(text) => match sql_type {
-                SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) => parse_text(sql_type, text),
-                _ => {
-                    let literal = number_type(text);
-                    assigned(&parse_text(&literal, text)?, &literal, sql_type, self.reading)
-                }
-            },
-            Cell::Boolean(value) => assigned(&ScalarValue::from(*value), &SqlType::Bool, sql_type, self.reading),
+            Cell::Value(from, value) => assigned(value, from, sql_type, self.reading),
+            Cell::Text(from, text) => self.text(from, text, sql_type),
             Cell::Parameter(index) => self.parameter(*index, sql_type).map(Cow::into_owned),
             Cell::Cast(index, to) => self.cast(*index, to, sql_type).map(Cow::into_owned),
-            Cell::Typed(from, text) => {
-                assigned(&parse_text_as(from, text, self.reading)?, from, sql_type, self.reading)
-            }
             Cell::Computed(index) => {
                 let computed = self.computed(*index)?;
                 let (from, untyped) = (&computed.sql_type, computed.untyped);
                 let value = edm::assign_as(&computed.value, from, sql_type, untyped, self.reading)?;
                 Ok(ScalarValue::try_from_array(&value, 0)?)
             }
+        }
+    }
+
+    /// The value that a literal's text is.
+    fn text(&self, from: &SqlType, text: &str, sql_type: &SqlType) -> SqlResult<ScalarValue> {
+        use SqlType as T;
+        match (from, sql_type) {
+            (T::Unknown | T::Text | T::Varchar(_) | T::Char(_), _) => parse_text_as(sql_type, text, self.reading),
+            (T::Numeric(_), T::Float4 | T::Float8 | T::Numeric(_)) => parse_text(sql_type, text),
+            _ => assigned(&parse_text_as(from, text, self.reading)?, from, sql_type, self.reading),
         }
     }
 
@@ -357,17 +314,6 @@ impl<'a> CellValues<'a> {
     fn computed(&self, index: usize) -> SqlResult<&Computed> {
         let found = self.computed.get(index).filter(|computed| computed.value.len() == 1);
         found.ok_or_else(|| SqlError::new(ErrorKind::Internal, "an expression of a VALUES list was not computed"))
-    }
-}
-
-/// The type a number has as a literal: the narrowest integer that holds it, else numeric.
-fn number_type(text: &str) -> SqlType {
-    if text.parse::<i32>().is_ok() {
-        SqlType::Int4
-    } else if text.parse::<i64>().is_ok() {
-        SqlType::Int8
-    } else {
-        SqlType::Numeric(None)
     }
 }
 

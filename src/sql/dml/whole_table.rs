@@ -4,8 +4,7 @@ use futures::StreamExt;
 use sqlparser::ast::{Expr, Ident, LimitClause, ObjectName, ObjectNamePart, Query, TableWithJoins, Value};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::returning::table_as;
-use super::target::{item, labelled, select};
+use super::select_text::{item, labelled, select, table_as};
 use crate::plan::Planner;
 use crate::relation::Relation;
 

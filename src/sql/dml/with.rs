@@ -5,41 +5,34 @@
 //! changes rows runs exactly once, whether its rows are read or not; a query runs where it is read, and once beforehand
 //! if several parts read it.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Schema, SchemaRef};
-use arrow::record_batch::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
-use datafusion::datasource::MemTable;
 use datafusion::execution::memory_pool::MemoryReservation;
-use sqlparser::ast::{Cte, Query, Statement, TableAlias};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::kept_rows::KeptRows;
 use super::writes::Writes;
 use super::{Changed, Outline, PreparedDml};
-use crate::outcome::{ResultColumn, RowsTag};
-use crate::plan::{Around, Mentions, PlannedQuery, Planner, TableEntry};
+use crate::outcome::{ResultColumn, RowStream, RowsTag};
+use crate::plan::{MeantPart, MeantParts, PartPlace, PartRows, PlannedQuery, Planner};
 use crate::relation::Relation;
-use crate::syntax::{change_in, fold};
 
 /// A statement of several parts, planned.
 pub(crate) struct PreparedWith {
-    recursive: bool,
+    meant: MeantParts,
     parts: Vec<Part>,
     /// The statement behind WITH.
-    query: Query,
     main: Step,
-    parameters: Vec<SqlType>,
     /// The table that the statement changes; the first one, if that is in its WITH clause.
     relation: Arc<Relation>,
 }
 
-/// One query of the WITH clause.
+/// One part of the WITH clause.
 struct Part {
-    cte: Cte,
+    name: String,
     step: Step,
 }
 
@@ -51,55 +44,32 @@ enum Step {
     Change(Box<PreparedDml>),
 }
 
-fn ctes(query: &Query) -> &[Cte] {
-    query.with.as_ref().map_or(&[], |with| with.cte_tables.as_slice())
-}
-
 impl PreparedWith {
     /// # Errors
-    /// The errors of planning one of the parts; 42712 for a name that is there twice, 0A000 for MERGE in WITH and for
-    /// rows of a part that returns none.
-    pub(crate) async fn prepare(planner: &Planner<'_>, query: &Query, declared: &[SqlType]) -> SqlResult<Self> {
-        check_names(query)?;
-        let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
-        let mut around = Surroundings::new(recursive);
-        let mut declared = declared.to_vec();
+    /// The errors of planning one of the parts.
+    pub(crate) async fn prepare(planner: &Planner<'_>, meant: MeantParts) -> SqlResult<Self> {
+        let mut rows = PartRows::default();
         let mut parts = Vec::new();
-        for (cte, shared) in ctes(query).iter().zip(shared(query)) {
-            around.check(&cte.query)?;
-            let step = match change_in(&cte.query) {
-                Some(Statement::Merge(_)) => return Err(SqlError::not_supported("MERGE in a WITH query")),
-                Some(change) => Step::Change(around.plan_change(planner, &cte.query, change, &declared).await?),
-                None if shared => {
-                    Step::Query(Box::new(planner.within(around.now()).plan(&cte.query, &declared).await?))
-                }
-                None => Step::Inline,
+        for (number, (part, shared)) in meant.with().iter().zip(meant.shared()).enumerate() {
+            let step = match meant.part(planner, PartPlace::With(number), &rows)? {
+                MeantPart::Query(_) if !shared => Step::Inline,
+                means => Step::of(planner, &meant, means, PartPlace::With(number), &rows).await?,
             };
-            step.learn(&mut declared);
-            match step.schema() {
-                Some(schema) => around.add_rows(&cte.alias, &schema, Vec::new())?,
-                None => around.add_without_rows(cte, &step),
+            if let Some(schema) = step.schema() {
+                rows.add(number, &schema, Vec::new())?;
             }
-            parts.push(Part { cte: cte.clone(), step });
+            parts.push(Part { name: part.name.clone(), step });
         }
-        around.check(query)?;
-        let query = Query { with: None, ..query.clone() };
-        let main = match change_in(&query) {
-            Some(Statement::Merge(_)) if recursive => {
-                return Err(SqlError::new(ErrorKind::Syntax, "WITH RECURSIVE is not supported for MERGE statement"));
-            }
-            Some(change) => Step::Change(around.plan_change(planner, &query, change, &declared).await?),
-            None => Step::Query(Box::new(planner.within(around.now()).plan(&query, &declared).await?)),
-        };
-        main.learn(&mut declared);
+        let means = meant.part(planner, PartPlace::Behind, &rows)?;
+        let main = Step::of(planner, &meant, means, PartPlace::Behind, &rows).await?;
         let steps = [&main].into_iter().chain(parts.iter().map(|part| &part.step));
         let relation = steps.filter_map(Step::change).next().map(PreparedDml::relation).cloned();
         let relation = relation.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a query was planned as a change"))?;
-        Ok(Self { recursive, parts, query, main, parameters: declared, relation })
+        Ok(Self { meant, parts, main, relation })
     }
 
     pub(crate) fn parameters(&self) -> &[SqlType] {
-        &self.parameters
+        self.meant.parameters()
     }
 
     pub(crate) fn columns(&self) -> Option<Arc<[ResultColumn]>> {
@@ -140,7 +110,7 @@ impl PreparedWith {
     /// What EXPLAIN shows: the statement behind WITH, over the parts that run before it.
     pub(crate) fn outline(&self) -> Outline<'_> {
         let mut outline = self.main.outline().unwrap_or(Outline { title: None, query: None, parts: Vec::new() });
-        let parts = self.parts.iter().filter_map(|part| Some((&*part.cte.alias.name.value, part.step.outline()?)));
+        let parts = self.parts.iter().filter_map(|part| Some((&*part.name, part.step.outline()?)));
         outline.parts = parts.collect();
         outline
     }
@@ -154,61 +124,88 @@ impl PreparedWith {
         if self.changes().count() > 1 {
             writes.expect_several_changes();
         }
-        let mut around = Surroundings::new(self.recursive);
-        for part in &self.parts {
-            let cte = &part.cte;
-            let stream = match &part.step {
+        let mut rows = PartRows::default();
+        // In use until the statement is done.
+        let mut memory: Vec<MemoryReservation> = Vec::new();
+        for (number, part) in self.parts.iter().enumerate() {
+            let place = PartPlace::With(number);
+            let stream: Option<RowStream> = match &part.step {
                 Step::Inline => None,
-                Step::Query(query) => {
-                    let planner = planner.within(around.now());
-                    let planned = planner.plan(&cte.query, &query.parameters).await?;
-                    Some(planner.run(&planned, parameters).await?)
-                }
+                Step::Query(_) => Some(self.query(planner, place, &rows, parameters).await?),
                 Step::Change(planned) => {
-                    let changed = around.change(planner, &cte.query, planned, parameters, writes).await?;
+                    let changed = self.change(planner, planned, place, &rows, parameters, writes).await?;
                     changed.returned.map(|(_, stream)| stream)
                 }
             };
-            match (stream, part.step.schema()) {
-                (Some(stream), Some(schema)) => {
-                    let (rows, memory) = KeptRows::of(planner, "rows of WITH", stream).await?.into_parts();
-                    around.memory.push(memory);
-                    around.add_rows(&cte.alias, &schema, rows)?;
-                }
-                _ => around.add_without_rows(cte, &part.step),
+            if let (Some(stream), Some(schema)) = (stream, part.step.schema()) {
+                let (batches, kept) = KeptRows::of(planner, "rows of WITH", stream).await?.into_parts();
+                memory.push(kept);
+                rows.add(number, &schema, batches)?;
             }
         }
         match &self.main {
-            Step::Change(planned) => around.change(planner, &self.query, planned, parameters, writes).await,
+            Step::Change(planned) => {
+                self.change(planner, planned, PartPlace::Behind, &rows, parameters, writes).await
+            }
             Step::Query(query) => {
-                let planner = planner.within(around.now());
-                let planned = planner.plan(&self.query, &query.parameters).await?;
+                let stream = self.query(planner, PartPlace::Behind, &rows, parameters).await?;
                 // All of it runs before anything is committed: it may still fail.
-                let stream = planner.run(&planned, parameters).await?;
-                let rows = KeptRows::of(&planner, "rows of a query behind WITH", stream).await?;
+                let rows = KeptRows::of(planner, "rows of a query behind WITH", stream).await?;
                 Ok(Changed { rows: rows.count(), returned: Some((query.columns.clone(), rows.into_stream())) })
             }
             Step::Inline => Err(SqlError::new(ErrorKind::Internal, "a statement was planned as a part of itself")),
         }
     }
+
+    /// Runs a part that is a query, over the rows that are there now.
+    async fn query(
+        &self,
+        planner: &Planner<'_>,
+        place: PartPlace,
+        rows: &PartRows,
+        parameters: &[ScalarValue],
+    ) -> SqlResult<RowStream> {
+        let MeantPart::Query(query) = self.meant.part(planner, place, rows)? else {
+            return Err(SqlError::new(ErrorKind::Internal, "a change was planned as a query"));
+        };
+        let planned = self.meant.plan(planner, &query, place, rows).await?;
+        planner.run(&planned, parameters).await
+    }
+
+    /// Runs a change, planned anew where it reads rows that are there now.
+    async fn change(
+        &self,
+        planner: &Planner<'_>,
+        planned: &PreparedDml,
+        place: PartPlace,
+        rows: &PartRows,
+        parameters: &[ScalarValue],
+        writes: &mut Writes<'_>,
+    ) -> SqlResult<Changed> {
+        writes.aim_at(planned.relation());
+        if rows.is_empty() {
+            return Box::pin(planned.run(planner, parameters, writes)).await;
+        }
+        let MeantPart::Change(meant) = self.meant.part(planner, place, rows)? else {
+            return Err(SqlError::new(ErrorKind::Internal, "a query was planned as a change of rows"));
+        };
+        let fresh = Box::pin(PreparedDml::of_meant(planner, &meant)).await?;
+        Box::pin(fresh.run(planner, parameters, writes)).await
+    }
 }
 
 impl Step {
-    /// Takes over the types of its parameters, where they were not known before.
-    fn learn(&self, known: &mut Vec<SqlType>) {
-        match self {
-            Step::Inline => {}
-            Step::Query(query) => query.learn(known),
-            Step::Change(change) => {
-                for (index, found) in change.known_parameters().iter().enumerate() {
-                    if known.len() <= index {
-                        known.push(found.clone());
-                    } else if known[index] == SqlType::Unknown {
-                        known[index] = found.clone();
-                    }
-                }
-            }
-        }
+    async fn of(
+        planner: &Planner<'_>,
+        meant: &MeantParts,
+        means: MeantPart,
+        place: PartPlace,
+        rows: &PartRows,
+    ) -> SqlResult<Self> {
+        Ok(match means {
+            MeantPart::Query(query) => Step::Query(Box::new(meant.plan(planner, &query, place, rows).await?)),
+            MeantPart::Change(change) => Step::Change(Box::new(Box::pin(PreparedDml::of_meant(planner, &change)).await?)),
+        })
     }
 
     fn inputs(&self) -> Vec<&PlannedQuery> {
@@ -242,130 +239,4 @@ impl Step {
             Step::Change(change) => change.returned_schema(),
         }
     }
-}
-
-/// What the parts so far leave for those that follow.
-struct Surroundings {
-    around: Around,
-    /// Changes that return no rows.
-    silent: HashSet<String>,
-    /// In use until the statement is done.
-    memory: Vec<MemoryReservation>,
-}
-
-impl Surroundings {
-    fn new(recursive: bool) -> Self {
-        Self { around: Around::new(recursive), silent: HashSet::new(), memory: Vec::new() }
-    }
-
-    fn now(&self) -> Around {
-        self.around.clone()
-    }
-
-    /// What a change sees that has a WITH clause of its own.
-    fn of(&self, query: &Query) -> Around {
-        let mut around = self.now();
-        ctes(query).iter().for_each(|cte| around.add_query(cte.clone()));
-        around
-    }
-
-    fn add_without_rows(&mut self, cte: &Cte, step: &Step) {
-        match step {
-            Step::Inline => self.around.add_query(cte.clone()),
-            Step::Query(_) | Step::Change(_) => {
-                self.silent.insert(fold(&cte.alias.name));
-            }
-        }
-    }
-
-    /// Rows under a part's name, their columns named as its alias says.
-    fn add_rows(&mut self, alias: &TableAlias, schema: &SchemaRef, rows: Vec<RecordBatch>) -> SqlResult<()> {
-        let names = alias.columns.iter().map(|column| Some(fold(&column.name))).chain(std::iter::repeat(None));
-        let field = |(field, name): (&Arc<Field>, Option<String>)| {
-            let name = name.unwrap_or_else(|| field.name().clone());
-            field.as_ref().clone().with_name(name).with_nullable(true)
-        };
-        let schema = Arc::new(Schema::new(schema.fields().iter().zip(names).map(field).collect::<Vec<_>>()));
-        let batch = |rows: RecordBatch| Ok(RecordBatch::try_new(schema.clone(), rows.columns().to_vec())?);
-        let rows = rows.into_iter().map(batch).collect::<SqlResult<Vec<_>>>()?;
-        let provider = Arc::new(MemTable::try_new(schema, vec![rows])?);
-        let name = fold(&alias.name);
-        self.around.add_rows(&name, TableEntry::of_provider(&format!("with.{name}"), provider));
-        Ok(())
-    }
-
-    /// Whether a part reads only such parts as have rows.
-    fn check(&self, query: &Query) -> SqlResult<()> {
-        match self.silent.iter().find(|name| Mentions::of(query).has(name)) {
-            None => Ok(()),
-            Some(name) => {
-                let message = format!("WITH query \"{name}\" does not have a RETURNING clause");
-                Err(SqlError::new(ErrorKind::FeatureNotSupported, message))
-            }
-        }
-    }
-
-    async fn plan_change(
-        &self,
-        planner: &Planner<'_>,
-        query: &Query,
-        change: &Statement,
-        declared: &[SqlType],
-    ) -> SqlResult<Box<PreparedDml>> {
-        let planner = planner.within(self.of(query));
-        Ok(Box::new(Box::pin(PreparedDml::of_statement(&planner, change, declared)).await?))
-    }
-
-    /// Runs a change, planned anew over the rows that are there now.
-    async fn change(
-        &self,
-        planner: &Planner<'_>,
-        query: &Query,
-        planned: &PreparedDml,
-        parameters: &[ScalarValue],
-        writes: &mut Writes<'_>,
-    ) -> SqlResult<Changed> {
-        let planner = planner.within(self.of(query));
-        writes.aim_at(planned.relation());
-        if self.around.rows().is_empty() {
-            return Box::pin(planned.run(&planner, parameters, writes)).await;
-        }
-        let change = change_in(query)
-            .ok_or_else(|| SqlError::new(ErrorKind::Internal, "a query was planned as a change of rows"))?;
-        let fresh = Box::pin(PreparedDml::of_statement(&planner, change, planned.known_parameters())).await?;
-        Box::pin(fresh.run(&planner, parameters, writes)).await
-    }
-}
-
-/// # Errors
-/// 42712 for two queries of one name.
-fn check_names(query: &Query) -> SqlResult<()> {
-    let mut names = HashSet::new();
-    for cte in ctes(query) {
-        let name = fold(&cte.alias.name);
-        if !names.insert(name.clone()) {
-            let message = format!("WITH query name \"{name}\" specified more than once");
-            return Err(SqlError::new(ErrorKind::DuplicateAlias, message));
-        }
-    }
-    Ok(())
-}
-
-/// Which of the queries in WITH are read by several of the parts that run on their own.
-fn shared(query: &Query) -> Vec<bool> {
-    let ctes = ctes(query);
-    let runs_alone = |i: usize| i == ctes.len() || change_in(&ctes[i].query).is_some();
-    let body = Query { with: None, ..query.clone() };
-    let mentions: Vec<Mentions> = ctes.iter().map(|cte| &*cte.query).chain([&body]).map(Mentions::of).collect();
-    let mut readers: Vec<usize> = vec![0; ctes.len() + 1];
-    let mut shared = vec![false; ctes.len()];
-    // From the last on: a query that is planned into its readers reads as often as it is read.
-    for (i, cte) in ctes.iter().enumerate().rev() {
-        let name = fold(&cte.alias.name);
-        let reads = |reader: usize| if runs_alone(reader) || shared[reader] { 1 } else { readers[reader] };
-        let count = (i + 1..=ctes.len()).filter(|&reader| mentions[reader].has(&name)).map(reads).sum();
-        readers[i] = count;
-        shared[i] = !runs_alone(i) && count > 1;
-    }
-    shared
 }

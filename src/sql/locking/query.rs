@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{LimitClause, Query, SetExpr};
+use sqlparser::ast::{Ident, LimitClause, Query, SelectItem, SetExpr};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::targets::{self, Target};
-use crate::dml::{find_target, identity_of, key_items};
+use crate::dml::{find_target, item};
 use crate::newest::TargetNumber;
 use crate::outcome::ResultColumn;
 use crate::plan::{PlannedQuery, Planner, Source};
@@ -214,3 +214,21 @@ fn take_bounds(query: &mut Query) -> SqlResult<Option<Query>> {
         _ => Err(SqlError::new(ErrorKind::Internal, "the bounds of a query did not parse")),
     }
 }
+
+/// Columns by which the rows of tables are told from each other: all that `*` shows, but for those of one name.
+fn identity_of(sources: &[Source], first_label: usize) -> Vec<SelectItem> {
+    let columns = sources.iter().flat_map(|source| {
+        let is_once = |name: &&String| source.visible.iter().filter(|other| other == name).count() == 1;
+        source.visible.iter().filter(is_once).map(|name| (Ident::with_quote('"', source.alias.clone()), name))
+    });
+    columns.enumerate().map(|(index, (alias, name))| item(&alias, name, first_label + index)).collect()
+}
+
+/// The key and the version of a table's row, with labels that no column can have.
+fn key_items(alias: &Ident, table: usize) -> [SelectItem; 3] {
+    let columns = ["PartitionKey", "RowKey", "etag"];
+    std::array::from_fn(|index| item(alias, columns[index], KEY_LABELS + table * columns.len() + index))
+}
+
+/// Where the labels of [`key_items`] begin: above those of other items.
+const KEY_LABELS: usize = 100_000;

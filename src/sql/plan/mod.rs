@@ -4,12 +4,12 @@
 //! [`lower`] makes a plan of that, [`unnest`] makes joins of the sub-queries. When it runs ([`running`]), [`joins`] puts its tables
 //! in order. [`direct`] runs what is a read by key without the optimizer.
 
-mod around;
 mod assigned;
 mod changes;
 mod column_names;
 mod constant;
 mod direct;
+mod given_rows;
 mod joins;
 mod list_order;
 mod lower;
@@ -28,13 +28,16 @@ mod tables;
 mod unnest;
 mod views;
 
-pub(super) use around::Around;
 pub(super) use assigned::Receiver;
 pub(super) use column_names::resolve_column;
-pub(super) use meaning::{Meaning, MeantQuery, Renamed};
+pub(super) use given_rows::GivenRows;
+pub(super) use meaning::{
+    FoundChange, Meaning, Meant, MeantChange, MeantChanges, MeantPart, MeantParts, PartRows, Place as PartPlace, Renamed,
+    change_syntax,
+};
 pub(super) use numbered::numbered;
 pub(super) use planned_query::{CurrentIn, PlannedQuery};
 pub(super) use planner::Planner;
 pub(super) use sources::Source;
 pub(super) use system::SystemRelations;
-pub(super) use tables::{Mentions, TableEntry, Tables, placed_name, schema_and_table};
+pub(super) use tables::{TableEntry, Tables, placed_name, schema_and_table};

@@ -148,17 +148,4 @@ impl PlannedQuery {
         let read = DirectRead::of(&self.plan, &self.receivers, engine.state())?;
         Ok(self.direct.get_or_init(|| read).as_ref())
     }
-
-    /// Takes over the types of the parameters that the query names, where they were not known before.
-    pub(crate) fn learn(&self, known: &mut Vec<SqlType>) {
-        for index in self.named.iter().filter_map(|number| number.checked_sub(1)) {
-            let Some(found) = self.parameters.get(index) else { continue };
-            if known.len() <= index {
-                known.resize(index + 1, SqlType::Unknown);
-            }
-            if known[index] == SqlType::Unknown {
-                known[index] = found.clone();
-            }
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! Plans the queries of one statement of one session: what the binder found of each, over the tables that it names.
 
-use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::catalog::TableProvider;
@@ -9,14 +9,13 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use sqlparser::ast::{ObjectName, Query};
 use tablegate_bind::query::bound::Target;
-use tablegate_bind::{BoundExpr, BoundQuery};
+use tablegate_bind::{BoundExpr, BoundQuery, Oid};
 use tablegate_store::table::{Promises, TableSize};
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
-use super::around::Around;
-use super::meaning::{KnownTables, MeantQuery};
+use super::meaning::{KnownTables, MeantQuery, asks};
 use super::numbered::{number_of, with_number};
 use super::planned_query::{CurrentIn, PlannedQuery};
 use super::system::SystemRelations;
@@ -40,7 +39,6 @@ pub(crate) struct Planner<'a> {
     pub engine: &'a Engine,
     pub reads: Arc<Reads>,
     pub system: Arc<dyn SystemRelations>,
-    around: Around,
     /// Tables that are known by these names before any others.
     given: Tables,
     /// The plan is kept for later runs, so the time of the statement is not known while planning.
@@ -55,16 +53,10 @@ impl<'a> Planner<'a> {
             engine,
             reads,
             system,
-            around: Around::default(),
             given: Tables::default(),
             is_kept: false,
             is_plain: false,
         }
-    }
-
-    /// The same, for a part of a statement with these surroundings.
-    pub(crate) fn within(&self, around: Around) -> Self {
-        Self { around, ..self.clone() }
     }
 
     /// The same, for expressions that are kept: words like `now` in literals are refused.
@@ -113,10 +105,13 @@ impl Planner<'_> {
         declared: &[SqlType],
         meaning: &MeantQuery,
     ) -> SqlResult<PlannedQuery> {
-        let (_, mentions) = self.mentioned(query)?;
-        let tables = self.tables_with(&mentions, &Tables::default()).await?;
-        self.see_what_it_asks(meaning).await?;
-        aside(|| self.planned(meaning, &tables, declared, mentions.table_oids))
+        let mentions = Self::mentioned(query)?;
+        let tables = self.tables_of(&mentions).await?;
+        let MeantQuery { query, views, views_name_tables } = meaning;
+        self.see_what_it_asks(query, views).await?;
+        let names_tables = mentions.table_oids || *views_name_tables;
+        let statement = lower::Statement::of_query(&tables, views, names_tables);
+        aside(|| self.planned(query, &statement, declared))
     }
 
     /// Plans a query that finds some of its tables in memory.
@@ -129,11 +124,14 @@ impl Planner<'_> {
         given: &Tables,
         declared: &[SqlType],
     ) -> SqlResult<PlannedQuery> {
-        let (query, mentions) = self.mentioned(query)?;
+        let mentions = Self::mentioned(query)?;
         let tables = self.tables_with(&mentions, given).await?;
-        let (meaning, types) = aside(|| self.meaning(&query, &mentions, &tables, declared))?;
-        self.see_what_it_asks(&meaning).await?;
-        aside(|| self.planned(&meaning, &tables, &types, mentions.table_oids))
+        let (meaning, types) = aside(|| self.meaning(query, &mentions, &tables, declared))?;
+        let MeantQuery { query, views, views_name_tables } = &meaning;
+        self.see_what_it_asks(query, views).await?;
+        let names_tables = mentions.table_oids || *views_name_tables;
+        let statement = lower::Statement::of_query(&tables, views, names_tables);
+        aside(|| self.planned(query, &statement, &types))
     }
 
     /// Plans a query over the given tables.
@@ -143,7 +141,9 @@ impl Planner<'_> {
     pub(crate) fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         let mentions = Mentions::of(query);
         let (meaning, types) = self.meaning(query, &mentions, tables, declared)?;
-        self.planned(&meaning, tables, &types, mentions.table_oids)
+        let MeantQuery { query, views, views_name_tables } = &meaning;
+        let names_tables = mentions.table_oids || *views_name_tables;
+        self.planned(query, &lower::Statement::of_query(tables, views, names_tables), &types)
     }
 
     /// What a query means.
@@ -151,18 +151,17 @@ impl Planner<'_> {
     /// # Errors
     /// What is wrong with it.
     pub(crate) async fn meaning_of(&self, query: &Query) -> SqlResult<MeantQuery> {
-        let (query, mentions) = self.mentioned(query)?;
-        let tables = self.tables_with(&mentions, &Tables::default()).await?;
-        Ok(aside(|| self.meaning(&query, &mentions, &tables, &[]))?.0)
+        let mentions = Self::mentioned(query)?;
+        let tables = self.tables_of(&mentions).await?;
+        Ok(aside(|| self.meaning(query, &mentions, &tables, &[]))?.0)
     }
 
-    /// A query with what is around it, and what it mentions.
-    fn mentioned<'q>(&self, query: &'q Query) -> SqlResult<(Cow<'q, Query>, Mentions)> {
-        let query = self.around.over(query)?;
-        changes::only_reads(&query)?;
-        let mentions = Mentions::of(&query);
+    /// What a query mentions.
+    fn mentioned(query: &Query) -> SqlResult<Mentions> {
+        changes::only_reads(query)?;
+        let mentions = Mentions::of(query);
         match &mentions.lock {
-            None => Ok((query, mentions)),
+            None => Ok(mentions),
             Some(clause) => Err(SqlError::not_supported(format!("{clause} in this place"))
                 .with_hint("Lock the rows in a statement of their own.")),
         }
@@ -181,35 +180,37 @@ impl Planner<'_> {
     }
 
     /// Gives the functions of the catalogue the tables that they are to know, where the query asks one.
-    async fn see_what_it_asks(&self, meaning: &MeantQuery) -> SqlResult<()> {
-        match meaning.asks(&|function| self.system.answers(function)) {
+    pub(super) async fn see_what_it_asks(&self, query: &BoundQuery, views: &HashMap<Oid, BoundQuery>) -> SqlResult<()> {
+        match asks(query, views, &|function| self.system.answers(function)) {
             true => self.system.see(self.engine, &self.reads).await,
             false => Ok(()),
         }
     }
 
+    /// The tables that a statement mentions.
+    pub(super) async fn tables_of(&self, mentions: &Mentions) -> SqlResult<Tables> {
+        self.tables_with(mentions, &Tables::default()).await
+    }
+
     async fn tables_with(&self, mentions: &Mentions, given: &Tables) -> SqlResult<Tables> {
         let mut tables = self.tables(mentions).await?;
-        tables.extend(self.around.rows());
         tables.extend(given);
         Ok(tables)
     }
 
-    /// The plan of what a query means over these tables.
-    fn planned(
+    /// The plan of what a query means in a statement.
+    pub(super) fn planned(
         &self,
-        meaning: &MeantQuery,
-        tables: &Tables,
+        query: &BoundQuery,
+        statement: &lower::Statement<'_>,
         declared: &[SqlType],
-        names_tables: bool,
     ) -> SqlResult<PlannedQuery> {
         let found = self.parameters(declared);
-        let names_tables = names_tables || meaning.views_name_tables;
-        let around = lower::Statement { tables, state: self.engine.state(), system: &*self.system, names_tables };
-        let plan = lower::lowered(meaning, &around, &found)?;
+        let tables = statement.tables;
+        let plan = lower::lowered(query, statement, (self.engine.state(), &*self.system), &found)?;
         size::check(&plan)?;
         let plan = arranged(plan)?;
-        let columns = result_columns(&plan, &meaning.query, tables);
+        let columns = result_columns(&plan, query, tables);
         let plan = unnest::unnest(plan)?;
         let relations: Vec<_> = tables.relations().cloned().collect();
         Ok(PlannedQuery {
@@ -328,11 +329,7 @@ impl Planner<'_> {
                     tables.insert(&used_name, TableEntry::of_provider(&key, provider).with_oid(oid));
                 }
             } else if let Some(relation) = self.relation(schema, table).await? {
-                let size = self.reads.readers.size_of(&relation.stored);
-                let splits = self.reads.readers.splits(&relation.stored);
-                let promises = self.engine.stores().at(relation.stored.place)?.promises();
-                let entry = relation_entry(&relation, mentions, size, promises, splits, number);
-                tables.insert(&used_name, entry);
+                tables.insert(&used_name, self.relation_entry(&relation, mentions, number)?);
             } else if let Some(sequence) = self.sequence(schema, table) {
                 let provider = sequence::provider(self.system.sequences()?, &sequence).await?;
                 let key = format!("{}.{table}", sequence.place.schema());
@@ -341,6 +338,31 @@ impl Planner<'_> {
             }
         }
         Ok(tables)
+    }
+
+    /// A table whose rows the statement locks.
+    ///
+    /// # Errors
+    /// 0A000 for a table of a place without a store.
+    pub(super) fn locked_entry(
+        &self,
+        relation: &Arc<Relation>,
+        mentions: &Mentions,
+        number: TargetNumber,
+    ) -> SqlResult<TableEntry> {
+        self.relation_entry(relation, mentions, Some(number))
+    }
+
+    fn relation_entry(
+        &self,
+        relation: &Arc<Relation>,
+        mentions: &Mentions,
+        number: Option<TargetNumber>,
+    ) -> SqlResult<TableEntry> {
+        let size = self.reads.readers.size_of(&relation.stored);
+        let splits = self.reads.readers.splits(&relation.stored);
+        let promises = self.engine.stores().at(relation.stored.place)?.promises();
+        Ok(relation_entry(relation, mentions, size, promises, splits, number))
     }
 
     /// A user's table by name.

@@ -12,7 +12,6 @@ pub(crate) struct Source {
     pub alias: String,
     /// What `*` shows.
     pub visible: Vec<String>,
-    pub hidden: Vec<String>,
 }
 
 impl Planner<'_> {
@@ -39,9 +38,7 @@ fn add_sources(query: &BoundQuery, tree: &JoinTree, sources: &mut Vec<Source>) {
         }
     };
     let entry = &query.range[entry];
-    let names = |hidden: bool| {
-        let columns = entry.columns.iter().enumerate().filter(|(number, _)| entry.is_hidden(*number) == hidden);
-        columns.map(|(_, column)| column.name.clone()).filter(|name| name != "tableoid").collect()
-    };
-    sources.push(Source { alias: entry.name.clone(), visible: names(false), hidden: names(true) });
+    let columns = entry.columns.iter().enumerate().filter(|(number, _)| !entry.is_hidden(*number));
+    let visible = columns.map(|(_, column)| column.name.clone()).collect();
+    sources.push(Source { alias: entry.name.clone(), visible });
 }

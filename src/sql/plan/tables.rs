@@ -1,6 +1,6 @@
 //! What the table names of a statement mean: relations of the catalogue, system relations, or nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,6 +9,7 @@ use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use sqlparser::ast::{Expr, Function, Ident, ObjectName, Query, Visitor};
+use tablegate_bind::statement::Syntax;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::TableRow;
 
@@ -101,13 +102,6 @@ impl Tables {
         self.entries.insert(name.to_owned(), entry);
     }
 
-    /// Says that the rows of a table are those of a user's relation.
-    pub(crate) fn set_row_type(&mut self, name: &str, row_type: TableRow) {
-        if let Some(entry) = self.entries.get_mut(name) {
-            entry.row_type = Some(row_type);
-        }
-    }
-
     /// Adds others, which come before those of the same name.
     pub(crate) fn extend(&mut self, others: &Tables) {
         self.entries.extend(others.entries.iter().map(|(name, entry)| (name.clone(), entry.clone())));
@@ -117,8 +111,15 @@ impl Tables {
         self.entries.values()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    /// Those of these numbers.
+    pub(super) fn among(&self, numbers: &HashSet<u32>) -> Self {
+        let is_one = |entry: &TableEntry| numbers.contains(&entry.number);
+        let entries = self.entries.iter().filter(|(_, entry)| is_one(entry));
+        Self { entries: entries.map(|(name, entry)| (name.clone(), entry.clone())).collect() }
+    }
+
+    pub(super) fn by_number(&self, number: u32) -> Option<&TableEntry> {
+        self.entries.values().find(|entry| entry.number == number)
     }
 
     pub(crate) fn get(&self, name: &ObjectName) -> Option<&TableEntry> {
@@ -199,8 +200,19 @@ const HIDDEN: [&str; 4] = ["PartitionKey", "RowKey", "Timestamp", "etag"];
 
 impl Mentions {
     pub(crate) fn of(query: &Query) -> Self {
+        Self::of_statement(Syntax::Query(query))
+    }
+
+    /// The same of a statement that is no query.
+    pub(super) fn of_statement(syntax: Syntax<'_>) -> Self {
         let mut mentions = Self::default();
-        let _ = walk(query, &mut mentions);
+        let _ = match syntax {
+            Syntax::Query(query) => walk(query, &mut mentions),
+            Syntax::Insert(insert) => walk(insert, &mut mentions),
+            Syntax::Update(update) => walk(update, &mut mentions),
+            Syntax::Delete(delete) => walk(delete, &mut mentions),
+            Syntax::Merge(merge) => walk(merge, &mut mentions),
+        };
         mentions
     }
 
@@ -214,11 +226,6 @@ impl Mentions {
                 self.tables.push(table);
             }
         }
-    }
-
-    /// Whether a table is named so, without a schema.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.tables.iter().any(|table| dotted_name(table) == name)
     }
 
     fn see(&mut self, ident: &Ident) {

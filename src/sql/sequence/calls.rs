@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Ident, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, Ident, VisitorMut};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::functions;
 use crate::catalog::{name_of, sequence_in};
-use crate::syntax::{walk, walk_mut};
+use crate::syntax::walk_mut;
 
 /// Replaces the calls of `nextval` in an expression by the columns that `column` names for them; gives the texts that
 /// name their sequences, in order.
@@ -43,21 +43,6 @@ pub(crate) fn take_next_calls(expr: &mut Expr, column: impl Fn(usize) -> Ident) 
         ControlFlow::Continue(()) => Ok(take.taken),
         ControlFlow::Break(error) => Err(error),
     }
-}
-
-/// Whether an expression calls a function that may wait for the store.
-pub(crate) fn waits(expr: &Expr) -> bool {
-    struct Waits;
-    impl Visitor for Waits {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            match expr {
-                Expr::Function(function) if functions::waits(&name_of(function)) => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        }
-    }
-    walk(expr, &mut Waits).is_break()
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use tablegate_types::error::{SqlError, SqlResult};
 use super::session::SessionSequences;
 
 /// Whether a function may have to wait for the store.
-pub(super) fn waits(name: &str) -> bool {
+pub(crate) fn waits(name: &str) -> bool {
     Kind::of_name(name).is_some_and(Kind::waits)
 }
 

@@ -15,7 +15,8 @@ mod rows;
 mod session;
 
 pub(super) use blocks::Sequences;
-pub(super) use calls::{take_next_calls, waits};
+pub(super) use calls::take_next_calls;
+pub(super) use functions::waits;
 pub(super) use functions::find as function;
 pub(super) use options::{altered, check_restart, created};
 pub(super) use rows::provider;

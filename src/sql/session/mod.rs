@@ -69,7 +69,7 @@ pub use super::login::{Account, AccountChange, Accounts, AccountsError, Encrypti
 use super::notify::Listener;
 use super::outcome::{CommandTag, Outcome, RowsTag, Single};
 use super::pg_catalog::SystemCatalog;
-use super::plan::{Meaning, Planner};
+use super::plan::Planner;
 use super::privileges::{Rights, Written};
 use super::reads::Reads;
 use super::sequence::SessionSequences;
@@ -77,7 +77,7 @@ use super::settings::{Settings, Source};
 use super::statistics::{Measure, Meter};
 use super::tx::{AdvisoryLocks, Snapshot, Transaction, TransactionState};
 pub use crate::syntax::Statement;
-use crate::syntax::{Command, parse, parse_held, weight};
+use crate::syntax::{parse, parse_held, weight};
 
 /// What the client said at start-up.
 #[derive(Debug, Clone, Default)]
@@ -253,7 +253,7 @@ impl Session {
             match prepared {
                 Ok(prepared) => Ok(prepared),
                 Err(error) => match parse(&source) {
-                    Ok(again) if again.len() == 1 => Err(self.placed(error, &again[0]).await),
+                    Ok(again) if again.len() == 1 => Err(again[0].source.located(error)),
                     _ => Err(source.located(error)),
                 },
             }
@@ -284,7 +284,7 @@ impl Session {
             let outcome = self.run(prepared, &parameters, position).await;
             let outcome = match outcome {
                 Ok(outcome) => outcome,
-                Err(error) => return Err(self.placed(error, &prepared.statement).await),
+                Err(error) => return Err(prepared.statement.source.located(error)),
             };
             if !matches!(outcome, Outcome::CopyIn(_)) {
                 self.end_execution(position);
@@ -319,26 +319,6 @@ impl Session {
             self.end_execution(position);
             Ok(Some(Single { columns: query.columns.clone(), row, tag: RowsTag::Select }))
         })
-    }
-
-    /// An error at its place in the text. Rows that are written out are read where they are put in, without their places: where a
-    /// value is none, the binder finds it once more.
-    async fn placed(&self, error: Box<SqlError>, statement: &Statement) -> Box<SqlError> {
-        use ErrorKind as K;
-        let is_of_value = matches!(
-            error.kind,
-            K::InvalidTextRepresentation | K::NumericOutOfRange | K::InvalidDatetimeFormat | K::DatetimeOverflow
-        );
-        let has_place = error.position.is_some() || error.location.is_some();
-        if is_of_value && !has_place && matches!(statement.command, Command::Insert(_)) {
-            let meaning = Box::pin(Meaning::of(&self.planner(), statement, &[])).await;
-            if let Meaning::Refused(refused) = meaning
-                && (refused.kind, &refused.message) == (error.kind, &error.message)
-            {
-                return statement.source.located(refused);
-            }
-        }
-        statement.source.located(error)
     }
 
     fn begin_execution(&mut self, prepared: &Prepared) -> SqlResult<()> {

@@ -13,7 +13,7 @@ use crate::dml::PreparedDml;
 use crate::locking::LockingQuery;
 use crate::observe::SeenStatement;
 use crate::outcome::ResultColumn;
-use crate::plan::{CurrentIn, Meaning, MeantQuery, PlannedQuery, Planner};
+use crate::plan::{CurrentIn, Meaning, Meant, PlannedQuery, Planner};
 use crate::settings::Settings;
 use crate::statistics::normalized;
 use crate::syntax::{Command, CursorCommand, Statement};
@@ -200,9 +200,9 @@ pub(super) async fn plan(
     statement: &Statement,
     declared: &[SqlType],
 ) -> SqlResult<(Plan, Vec<SqlType>)> {
-    let meaning = Box::pin(Meaning::of_planned(planner, statement, declared)).await;
+    let mut meaning = Box::pin(Meaning::of_planned(planner, statement, declared)).await;
     let types = meaning.parameters(declared).to_vec();
-    let planned = plan_meant(planner, &statement.command, &types, meaning.query()).await;
+    let planned = plan_meant(planner, &statement.command, &types, meaning.take()).await;
     let meaning = match (&planned, meaning) {
         (Err(_), Meaning::Unknown) => Box::pin(Meaning::of(planner, statement, declared)).await,
         (_, meaning) => meaning,
@@ -222,21 +222,26 @@ async fn plan_meant(
     planner: &Planner<'_>,
     command: &Command,
     declared: &[SqlType],
-    meaning: Option<&MeantQuery>,
+    meant: Option<Meant>,
 ) -> SqlResult<Plan> {
     if let Some(statement) = LockingStatement::prepare(planner, command, declared).await? {
         return Ok(Plan::LockingStatement(Box::new(statement)));
     }
-    if let Some(dml) = PreparedDml::prepare(planner, command, declared).await? {
+    let (query, change) = match meant {
+        Some(Meant::Query(query)) => (Some(query), None),
+        Some(Meant::Change(change)) => (None, Some(*change)),
+        None => (None, None),
+    };
+    if let Some(dml) = PreparedDml::prepare(planner, command, change, declared).await? {
         return Ok(Plan::Dml(Box::new(dml)));
     }
     Ok(match command {
         Command::Query(query) if !query.locks.is_empty() => {
             Plan::Locking(Box::new(LockingQuery::prepare(planner, query, declared).await?))
         }
-        Command::Query(query) => Plan::Query(Box::new(match meaning {
-            Some(meaning) => planner.plan_meant(query, declared, meaning).await?,
-            None => planner.plan(query, declared).await?,
+        Command::Query(text) => Plan::Query(Box::new(match query {
+            Some(meant) => planner.plan_meant(text, declared, &meant).await?,
+            None => planner.plan(text, declared).await?,
         })),
         _ => Plan::Utility,
     })

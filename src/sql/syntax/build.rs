@@ -65,7 +65,7 @@ pub(crate) fn select(projection: Vec<SelectItem>, from: Vec<TableWithJoins>, sel
 }
 
 /// A query that is no more than its body.
-pub(crate) fn query(body: SetExpr) -> Query {
+fn query(body: SetExpr) -> Query {
     Query {
         with: None,
         body: Box::new(body),

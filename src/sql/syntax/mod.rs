@@ -72,7 +72,7 @@ pub(super) use self::spans::{AtSpan, location};
 pub(super) use self::type_names::{serial_type, sql_type};
 pub(super) use self::visit::{walk, walk_mut};
 pub(super) use self::weight::{kept_weight, weight};
-pub(super) use self::with::{change_in, changes_rows, statement_name};
+pub(super) use self::with::{changes_rows, statement_name};
 pub(super) use tablegate_bind::folded as fold;
 
 /// One statement of a query text: parsed and classified, not planned.

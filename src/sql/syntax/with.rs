@@ -20,7 +20,7 @@ pub(crate) fn statement_name(query: &Query) -> &'static str {
 }
 
 /// The change that a query is.
-pub(crate) fn change_in(query: &Query) -> Option<&Statement> {
+fn change_in(query: &Query) -> Option<&Statement> {
     match &*query.body {
         SetExpr::Insert(statement)
         | SetExpr::Update(statement)

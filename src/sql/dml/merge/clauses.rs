@@ -2,26 +2,21 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{
-    self, CaseWhen, Expr, Ident, MergeAction, MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind,
-    ObjectName, Value,
-};
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tablegate_types::sql_type::SqlType;
+use tablegate_bind::catalogue::{Relation as BoundRelation, oids};
+use tablegate_bind::expr::{ExprKind, Literal, Test};
+use tablegate_bind::query::changes::{BoundMergeClause, InsertColumn, MergeAction};
+use tablegate_bind::{BoundExpr, ExprType, Place};
+use tablegate_types::ScalarValue;
+use tablegate_types::error::SqlResult;
 
-use super::scope::SourceScope;
-use crate::dml::defaults::is_default;
-use crate::dml::generated::check_not_given;
-use crate::dml::given_rows::{GivenRows, fit, targets_of};
+use crate::dml::assigned_values::{as_given, has_no_type};
+use crate::dml::given_rows::{GivenRows, targets_of};
 use crate::dml::new_rows::NewRows;
 use crate::dml::row_update::RowUpdate;
-use crate::dml::set_clause::{SetClause, declare_parameter};
-use crate::dml::target::and;
-use crate::dml::untyped::is_untyped;
-use crate::plan::{Planner, Receiver};
+use crate::dml::set_clause::SetClause;
+use crate::plan::{MeantChange, Planner, Receiver};
 use crate::relation::Relation;
 use crate::syntax::LockStrength;
-use crate::syntax::dialect::respell::{DEFAULT_VALUES, DO_NOTHING};
 
 /// One WHEN clause.
 pub(super) struct Clause {
@@ -52,8 +47,8 @@ impl Action {
 /// The clauses, the expression that says which of them a row takes, and the values they write.
 pub(super) struct Read {
     pub clauses: Vec<Clause>,
-    pub which: Expr,
-    pub values: Vec<Expr>,
+    pub which: BoundExpr,
+    pub values: Vec<BoundExpr>,
 }
 
 impl Clause {
@@ -80,158 +75,97 @@ impl Clause {
     }
 }
 
-/// Refuses what sqlparser reads and PostgreSQL 15 does not.
+/// The clauses of a MERGE.
 ///
 /// # Errors
-/// 42601.
-pub(super) fn check(merge: &ast::Merge) -> SqlResult<()> {
-    let syntax = |what: &str| Err(SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{what}\"")));
-    if !merge.into {
-        return syntax("MERGE");
-    }
-    if merge.output.is_some() {
-        return syntax("RETURNING");
-    }
-    if merge.clauses.is_empty() {
-        return Err(SqlError::new(ErrorKind::Syntax, "syntax error at end of input"));
-    }
-    // Whether a clause takes all that is left of its kind.
-    let mut closed = [false; 2];
-    for clause in &merge.clauses {
-        let kind = match clause.clause_kind {
-            MergeClauseKind::Matched => 0,
-            MergeClauseKind::NotMatched => 1,
-            MergeClauseKind::NotMatchedByTarget | MergeClauseKind::NotMatchedBySource => return syntax("BY"),
-        };
-        if closed[kind] {
-            let message = "unreachable WHEN clause specified after unconditional WHEN clause";
-            return Err(SqlError::new(ErrorKind::Syntax, message));
-        }
-        closed[kind] = clause.predicate.is_none();
-        let has_condition = match &clause.action {
-            MergeAction::Insert(insert) => insert.insert_predicate.is_some(),
-            MergeAction::Update(update) => update.update_predicate.is_some() || update.delete_predicate.is_some(),
-            MergeAction::Delete { .. } => false,
-        };
-        if has_condition {
-            return syntax("WHERE");
-        }
-    }
-    Ok(())
-}
-
-/// Reads the clauses; types of parameters in them are added to `declared`.
-///
-/// # Errors
-/// The errors of planning their names, and with the numbers of columns and values.
-pub(super) async fn read(
-    planner: &Planner<'_>,
-    relation: &Arc<Relation>,
-    target: &Ident,
-    scope: &SourceScope,
-    clauses: &[MergeClause],
-    declared: &mut Vec<SqlType>,
-) -> SqlResult<Read> {
-    let which = which_clause(planner, target, scope, clauses).await?;
+/// The errors of planning what the table computes, and for columns that no property can be.
+pub(super) fn read(planner: &Planner<'_>, meant: &MeantChange, merged: &[BoundMergeClause]) -> SqlResult<Read> {
+    let (relation, bound) = (meant.relation(), &*meant.change.relation);
+    let conditions = conditions_of(meant, merged)?;
+    let which = which_of(&conditions);
     let mut read = Read { clauses: Vec::new(), which, values: Vec::new() };
-    for (index, clause) in clauses.iter().enumerate() {
+    for (index, clause) in merged.iter().enumerate() {
         let first = read.values.len();
         let (action, values) = match &clause.action {
-            MergeAction::Delete { .. } => (Action::Delete, Vec::new()),
-            MergeAction::Update(update) if is_nothing(&update.assignments) => (Action::Nothing, Vec::new()),
-            MergeAction::Insert(insert) if is_marked(&insert.columns, DO_NOTHING) => (Action::Nothing, Vec::new()),
-            MergeAction::Update(update) => {
-                let (set, values) = SetClause::read(planner, relation, &update.assignments, declared).await?;
-                set.check_assigned_once()?;
+            MergeAction::Delete => (Action::Delete, Vec::new()),
+            MergeAction::Nothing => (Action::Nothing, Vec::new()),
+            MergeAction::Update(assigned) => {
+                let (set, values) = SetClause::of(relation, bound, assigned, planner.reading())?;
                 (Action::Update(Box::new(RowUpdate::prepare(planner, relation, set)?)), values)
             }
-            MergeAction::Insert(insert) => insertion(planner, relation, scope, insert, declared).await?,
+            MergeAction::Insert { columns, values } => {
+                insertion(planner, relation, bound, columns, values.as_deref().unwrap_or_default())?
+            }
         };
-        read.values.extend(values.into_iter().map(|value| guarded(value, &read.which, index)));
-        let matched = clause.clause_kind == MergeClauseKind::Matched;
-        read.clauses.push(Clause { matched, action, first });
+        read.values.extend(values.into_iter().map(|value| guarded(value, &conditions[..=index])));
+        read.clauses.push(Clause { matched: clause.is_matched, action, first });
     }
     Ok(read)
 }
 
-/// `CASE WHEN <matched> AND <condition> THEN 0 ... END`: the first clause that fits.
-async fn which_clause(
-    planner: &Planner<'_>,
-    target: &Ident,
-    scope: &SourceScope,
-    clauses: &[MergeClause],
-) -> SqlResult<Expr> {
-    let key = || Box::new(Expr::CompoundIdentifier(vec![target.clone(), Ident::with_quote('"', "PartitionKey")]));
-    let mut conditions = Vec::with_capacity(clauses.len());
-    for (index, clause) in clauses.iter().enumerate() {
-        let is_matched = clause.clause_kind == MergeClauseKind::Matched;
-        let kind = if is_matched { Expr::IsNotNull(key()) } else { Expr::IsNull(key()) };
-        let condition = match &clause.predicate {
+/// Of each clause whether it fits a row: if there is one of the target, or none, and the clause's condition holds.
+fn conditions_of(meant: &MeantChange, merged: &[BoundMergeClause]) -> SqlResult<Vec<BoundExpr>> {
+    let key = meant.identity()?.swap_remove(0);
+    let condition = |clause: &BoundMergeClause| {
+        let value = Box::new(key.clone());
+        let kind = truth(ExprKind::Test { value, test: Test::Null, negated: clause.is_matched });
+        match &clause.condition {
             None => kind,
-            Some(predicate) if is_matched => and(Some(kind), predicate.clone()),
-            Some(predicate) => and(Some(kind), scope.expression(planner, predicate).await?),
-        };
-        conditions.push(CaseWhen { condition, result: number(index) });
-    }
-    Ok(case(None, conditions))
+            Some(condition) => truth(ExprKind::And(vec![kind, condition.clone()])),
+        }
+    };
+    Ok(merged.iter().map(condition).collect())
 }
 
-async fn insertion(
+fn truth(kind: ExprKind) -> BoundExpr {
+    BoundExpr::new(kind, ExprType::BOOL, Place::NOWHERE)
+}
+
+/// `CASE WHEN <matched> AND <condition> THEN 0 ... END`: the first clause that fits.
+fn which_of(conditions: &[BoundExpr]) -> BoundExpr {
+    let number = |index: usize| {
+        let number = ScalarValue::Int32(i32::try_from(index).ok());
+        BoundExpr::new(ExprKind::Constant(Literal::Value(number)), ExprType::plain(oids::INT4), Place::NOWHERE)
+    };
+    let branches = conditions.iter().enumerate().map(|(index, condition)| (condition.clone(), number(index)));
+    case(branches.collect(), ExprType::plain(oids::INT4))
+}
+
+/// A value that is computed only for rows that take the last of these clauses: for others it might fail.
+fn guarded(value: BoundExpr, conditions: &[BoundExpr]) -> BoundExpr {
+    let is_sure = matches!(
+        value.kind,
+        ExprKind::Column { .. } | ExprKind::Constant(_) | ExprKind::Parameter(_) | ExprKind::SubQuery { .. }
+    );
+    let Some((own, before)) = conditions.split_last().filter(|_| !is_sure) else { return value };
+    let ty = value.ty;
+    let mut branches: Vec<_> = before.iter().map(|other| (other.clone(), null(ty))).collect();
+    branches.push((own.clone(), value));
+    case(branches, ty)
+}
+
+fn null(ty: ExprType) -> BoundExpr {
+    BoundExpr::new(ExprKind::Constant(Literal::Null), ty, Place::NOWHERE)
+}
+
+fn case(branches: Vec<(BoundExpr, BoundExpr)>, ty: ExprType) -> BoundExpr {
+    let otherwise = Box::new(null(ty));
+    BoundExpr::new(ExprKind::Case { operand: None, branches, otherwise }, ty, Place::NOWHERE)
+}
+
+fn insertion(
     planner: &Planner<'_>,
     relation: &Arc<Relation>,
-    scope: &SourceScope,
-    insert: &MergeInsertExpr,
-    declared: &mut Vec<SqlType>,
-) -> SqlResult<(Action, Vec<Expr>)> {
-    let mut given = Vec::new();
-    if !is_marked(&insert.columns, DEFAULT_VALUES) {
-        let MergeInsertKind::Values(list) = &insert.kind else {
-            return Err(SqlError::not_supported("INSERT ROW"));
-        };
-        let [row] = list.rows.as_slice() else {
-            return Err(SqlError::new(ErrorKind::Syntax, "INSERT of MERGE takes one row of VALUES"));
-        };
-        let mut targets = targets_of(relation, &insert.columns)?;
-        fit(&mut targets, row.len(), insert.columns.is_empty())?;
-        for (target, value) in targets.into_iter().zip(row.iter()) {
-            // A column that is not given gets its default as well.
-            if !is_default(value) {
-                check_not_given(relation, &target, false)?;
-                declare_parameter(value, target.column(relation).map(|c| &c.sql_type), declared);
-                given.push((target, scope.expression(planner, value).await?));
-            }
-        }
-    }
-    let untyped = given.iter().map(|(_, value)| is_untyped(value)).collect();
-    let (targets, values): (Vec<_>, Vec<_>) = given.into_iter().unzip();
+    bound: &BoundRelation,
+    columns: &[InsertColumn],
+    values: &[BoundExpr],
+) -> SqlResult<(Action, Vec<BoundExpr>)> {
+    // A column that is not given gets its default as well.
+    let is_default = |value: &BoundExpr| matches!(value.kind, ExprKind::Default);
+    let targets = targets_of(relation, bound, columns)?;
+    let given = targets.into_iter().zip(values).filter(|(_, value)| !is_default(value));
+    let (targets, values): (Vec<_>, Vec<_>) = given.map(|(target, value)| (target, as_given(value).clone())).unzip();
+    let untyped = values.iter().map(has_no_type).collect();
     let rows = Arc::new(NewRows::prepare(planner, relation, &targets, &[])?);
     Ok((Action::Insert { given: GivenRows::new(relation, targets, untyped, planner.reading()), rows }, values))
-}
-
-/// A value that is computed only for rows that take the clause: for others it might fail.
-fn guarded(value: Expr, which: &Expr, index: usize) -> Expr {
-    match value {
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_) | Expr::Subquery(_) => value,
-        _ if is_untyped(&value) => value,
-        _ => case(Some(Box::new(which.clone())), vec![CaseWhen { condition: number(index), result: value }]),
-    }
-}
-
-fn case(operand: Option<Box<Expr>>, conditions: Vec<CaseWhen>) -> Expr {
-    let token = ast::helpers::attached_token::AttachedToken::empty;
-    Expr::Case { case_token: token(), end_token: token(), operand, conditions, else_result: None }
-}
-
-fn number(index: usize) -> Expr {
-    Expr::Value(Value::Number(index.to_string(), false).into())
-}
-
-fn is_nothing(assignments: &[ast::Assignment]) -> bool {
-    let [assignment] = assignments else { return false };
-    matches!(&assignment.target, ast::AssignmentTarget::ColumnName(name) if is_marked(std::slice::from_ref(name), DO_NOTHING))
-}
-
-fn is_marked(columns: &[ObjectName], marker: &str) -> bool {
-    let [column] = columns else { return false };
-    column.0.first().and_then(|part| part.as_ident()).is_some_and(|ident| ident.value == marker)
 }

@@ -4,7 +4,6 @@
 //! go through the same writers as those of INSERT, UPDATE and DELETE.
 
 mod clauses;
-mod scope;
 
 use std::sync::Arc;
 
@@ -14,25 +13,23 @@ use arrow::datatypes::Int32Type;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
-use sqlparser::ast::{self, Join, JoinConstraint, JoinOperator, TableWithJoins};
+use tablegate_bind::query::bound::{JoinKind, JoinTree, RangeEntry, RangeSource};
+use tablegate_bind::query::changes::BoundMergeClause;
 use tablegate_store::model::EntityKey;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use self::clauses::{Action, Clause};
-use self::scope::SourceScope;
 use super::Changed;
 use super::changed_rows::BoundChanges;
 use super::met::MetChanges;
 use super::new_rows::BoundRows;
-use super::recheck::{Recheck, TARGET};
-use super::returning::all_columns;
+use super::recheck::Recheck;
 use super::rows::RowsToWrite;
-use super::target::{find_changed, item, labelled, select, target_table};
-use super::update::{IDENTITY_COLUMNS, TARGET_LABELS, etag_at};
+use super::update::{IDENTITY_COLUMNS, etag_at};
 use super::writes::Writes;
 use crate::batches::keys_of_batch;
-use crate::plan::{PlannedQuery, Planner, numbered};
+use crate::plan::{MeantChange, PlannedQuery, Planner};
 use crate::relation::Relation;
 
 /// Where the input query says which clause a row takes; NULL for none.
@@ -53,40 +50,30 @@ pub(crate) struct PreparedMerge {
 
 impl PreparedMerge {
     /// # Errors
-    /// The errors of planning the statement; 42601 for clauses PostgreSQL 15 does not have.
-    pub(crate) async fn prepare(planner: &Planner<'_>, merge: &ast::Merge, declared: &[SqlType]) -> SqlResult<Self> {
-        clauses::check(merge)?;
-        let (name, alias) = target_table(&merge.table)?;
-        let relation = find_changed(planner, name, "merge into").await?;
-        let scope = SourceScope::read(planner, &alias, &merge.source).await?;
-        let mut declared = declared.to_vec();
-        let clauses::Read { clauses, which, values } =
-            clauses::read(planner, &relation, &alias, &scope, &merge.clauses, &mut declared).await?;
-        let mut items = vec![item(&alias, "PartitionKey", 0), item(&alias, "RowKey", 1), item(&alias, "etag", 2)];
-        items.push(labelled(which, items.len()));
-        let first = items.len();
-        for value in values {
-            items.push(labelled(value, items.len()));
-        }
-        let target = items.len();
+    /// The errors of planning the statement.
+    pub(crate) async fn prepare(
+        planner: &Planner<'_>,
+        meant: &Arc<MeantChange>,
+        merged: &[BoundMergeClause],
+    ) -> SqlResult<Self> {
+        let relation = meant.relation().clone();
+        let mut targets = meant.identity()?;
+        let clauses::Read { clauses, which, values } = clauses::read(planner, meant, merged)?;
+        targets.push(which);
+        let first = targets.len();
+        targets.extend(values);
+        let target = targets.len();
         if clauses.iter().any(Clause::needs_whole_rows) {
-            items.extend(all_columns(&relation, &alias, TARGET_LABELS));
+            targets.extend(meant.all_columns()?);
         }
-        let on = JoinConstraint::On((*merge.on).clone());
         // Without a clause for rows that are not there, only rows that are there are of interest.
-        let join_operator = match clauses.iter().all(Clause::is_matched) {
-            true => JoinOperator::Inner(on),
-            false => JoinOperator::LeftOuter(on),
-        };
-        let outer = matches!(join_operator, JoinOperator::LeftOuter(_));
-        let join = Join { relation: numbered(&merge.table, &alias, TARGET), global: false, join_operator };
-        let from = TableWithJoins { relation: merge.source.clone(), joins: vec![join] };
+        let outer = !clauses.iter().all(Clause::is_matched);
+        let mut query = meant.query(Vec::new(), None, targets);
+        query.from = vec![joined(meant, &mut query.range, outer)?];
         let receivers: Vec<_> = clauses.iter().flat_map(|clause| clause.receivers(first)).collect();
-        let query = select(items, vec![from], None);
-        let input = planner.plan(&query, &declared).await?.assigned_to(receivers.clone())?;
-        input.learn(&mut declared);
-        let recheck = Recheck::beside(&relation, &query, scope.sources(), receivers, outer);
-        Ok(Self { relation, input, recheck, clauses, target, parameters: declared })
+        let input = meant.plan(planner, &query).await?.assigned_to(receivers.clone())?;
+        let recheck = Recheck::beside(meant, query, receivers, outer)?;
+        Ok(Self { relation, input, recheck, clauses, target, parameters: meant.parameters().to_vec() })
     }
 
     pub(crate) fn parameters(&self) -> &[SqlType] {
@@ -199,6 +186,23 @@ impl PreparedMerge {
         }
         Ok(batch.num_rows() as u64)
     }
+}
+
+/// The source, joined to the target.
+fn joined(meant: &MeantChange, range: &mut Vec<RangeEntry>, outer: bool) -> SqlResult<JoinTree> {
+    let change = &meant.change;
+    let [source] = change.from.as_slice() else {
+        return Err(SqlError::new(ErrorKind::Internal, "MERGE has one source"));
+    };
+    range.push(RangeEntry::unnamed(String::new(), Vec::new(), RangeSource::Join { columns: Vec::new() }));
+    Ok(JoinTree::Join {
+        entry: range.len() - 1,
+        kind: if outer { JoinKind::Left } else { JoinKind::Inner },
+        left: Box::new(source.clone()),
+        right: Box::new(JoinTree::Entry(change.target)),
+        condition: change.filter.clone().map(Box::new),
+        using: Vec::new(),
+    })
 }
 
 /// A clause's action, ready for one run.

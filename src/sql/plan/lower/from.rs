@@ -22,6 +22,7 @@ use super::level::{Around, EntryColumns, Level, Part};
 use super::select::is_call;
 use super::{Lowering, columns_of};
 use crate::expr::sub_query_of;
+use crate::plan::given_rows::GivenRows;
 use crate::plan::once::once;
 use crate::plan::unnest::pieces::{one_row, values_as_union};
 use crate::syntax::unique_names;
@@ -39,6 +40,11 @@ const READ_AGAIN: usize = 32;
 impl Lowering<'_> {
     /// What a query reads: one row without columns where it reads nothing.
     pub(super) fn from(&self, level: &Level<'_>) -> SqlResult<LogicalPlan> {
+        if let Some((query, rows)) = self.over
+            && std::ptr::eq(query, level.query)
+        {
+            return given(rows, level);
+        }
         let mut joined: Option<LogicalPlan> = None;
         for tree in &level.query.from {
             let next = self.tree(tree, level)?;
@@ -162,6 +168,10 @@ impl Lowering<'_> {
         let owner = level.outside(outside);
         let found = owner.and_then(|owner| Some((owner, owner.query.with.get(part)?)));
         let Some((owner, with)) = found else { return Err(SqlError::not_supported("a part of no WITH")) };
+        let (statement, rows) = self.parts;
+        if let Some(rows) = rows.get(part).filter(|_| std::ptr::eq(owner.query, statement)) {
+            return Ok(LogicalPlanBuilder::scan("part", provider_as_source(rows.clone()), None)?.build()?);
+        }
         let BoundStatement::Query(query) = &with.statement else {
             return Err(SqlError::not_supported("rows that a part of WITH has changed"));
         };
@@ -297,6 +307,21 @@ impl Lowering<'_> {
         level.set_columns(number, EntryColumns { columns, is_there });
         Ok(plan)
     }
+}
+
+/// The rows that a query is computed over: each of their columns is one of an entry's.
+fn given(rows: &GivenRows, level: &Level<'_>) -> SqlResult<LogicalPlan> {
+    let plan = LogicalPlanBuilder::scan("given rows", provider_as_source(rows.provider.clone()), None)?.build()?;
+    level.reads(&plan);
+    for (number, entry) in level.query.range.iter().enumerate() {
+        let column = |column: usize| {
+            let at = rows.columns.iter().position(|known| *known == (number, column))?;
+            Some(Expr::Column(Column::from(plan.schema().qualified_field(at))))
+        };
+        let columns = (0..entry.columns.len()).map(column).collect();
+        level.set_columns(number, EntryColumns { columns, is_there: None });
+    }
+    Ok(plan)
 }
 
 /// Whether a plan calls a function whose value is another one each time.

@@ -27,7 +27,7 @@ mod windows;
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, Result};
@@ -39,9 +39,10 @@ use tablegate_types::interrupt;
 use tablegate_types::stack::deeper;
 
 use self::level::Level;
-use super::MeantQuery;
 use super::size::too_complex;
 use super::system::SystemRelations;
+use super::given_rows::GivenRows;
+use super::meaning::PartRows;
 use super::tables::{TableEntry, Tables};
 use crate::expr::{Forms, Parameters};
 use crate::limits::MAX_RELATIONS;
@@ -50,10 +51,24 @@ use crate::syntax::unique_names;
 /// What a statement is planned over.
 pub(super) struct Statement<'s> {
     pub tables: &'s Tables,
-    pub state: &'s SessionState,
-    pub system: &'s dyn SystemRelations,
+    /// What the views mean that it reads from, by their numbers.
+    pub views: &'s HashMap<Oid, BoundQuery>,
+    /// The rows that the query is computed over, in the place of what it reads from.
+    pub over: Option<&'s GivenRows>,
     /// It names `tableoid`.
     pub names_tables: bool,
+    /// The query whose WITH the query is in, if it is a part of a statement.
+    pub around: Option<&'s BoundQuery>,
+    /// The rows of parts of the statement's WITH that have run.
+    pub rows: &'s PartRows,
+}
+
+impl<'s> Statement<'s> {
+    /// A query that is no part of another statement.
+    pub(super) fn of_query(tables: &'s Tables, views: &'s HashMap<Oid, BoundQuery>, names_tables: bool) -> Self {
+        static NO_ROWS: LazyLock<PartRows> = LazyLock::new(PartRows::default);
+        Self { tables, views, names_tables, over: None, around: None, rows: &NO_ROWS }
+    }
 }
 
 /// Lowers the queries of one statement.
@@ -61,8 +76,11 @@ struct Lowering<'l> {
     forms: Forms<'l>,
     /// By the numbers that they are known by.
     tables: HashMap<Oid, &'l TableEntry>,
-    /// What the views mean that it reads from, by their numbers.
     views: &'l HashMap<Oid, BoundQuery>,
+    /// The query that is computed over given rows, and these.
+    over: Option<(&'l BoundQuery, &'l GivenRows)>,
+    /// The query with the statement's WITH, and the rows of parts of it that have run.
+    parts: (&'l BoundQuery, &'l PartRows),
     state: &'l SessionState,
     system: &'l dyn SystemRelations,
     changes_settings: bool,
@@ -79,17 +97,20 @@ struct Lowering<'l> {
 /// # Errors
 /// 0A000 where something in it has no form here; what is wrong with a constant, and what the engine says of a node.
 pub(super) fn lowered(
-    meant: &MeantQuery,
+    query: &BoundQuery,
     statement: &Statement<'_>,
+    (state, system): (&SessionState, &dyn SystemRelations),
     parameters: &Parameters<'_>,
 ) -> SqlResult<LogicalPlan> {
-    let Statement { tables, state, system, names_tables } = *statement;
+    let Statement { tables, views, over, names_tables, around, rows } = *statement;
     let tables = tables.entries().map(|entry| (entry.number, entry)).collect();
-    let changes_settings = select::calls(&meant.query, "set_config");
+    let changes_settings = select::calls(query, "set_config");
     let lowering = Lowering {
         forms: Forms::new(parameters),
         tables,
-        views: &meant.views,
+        views,
+        over: over.map(|rows| (query, rows)),
+        parts: (around.unwrap_or(query), rows),
         state,
         system,
         changes_settings,
@@ -97,7 +118,8 @@ pub(super) fn lowered(
         relations: Cell::new(0),
         numbers: Cell::new(0),
     };
-    lowering.query(&meant.query, None)
+    let around = around.map(|around| Level::new(around, None));
+    lowering.query(query, around.as_ref())
 }
 
 impl Lowering<'_> {

@@ -149,6 +149,11 @@ impl<'t> KnownTables<'t> {
         &self.views
     }
 
+    /// Whether one of the views names `tableoid`.
+    pub(super) fn views_name_tables(&self) -> bool {
+        self.views.values().any(|view| Mentions::of(view).table_oids)
+    }
+
     async fn found(&mut self, planner: &Planner<'_>, schema: Option<&str>, name: &str) -> Option<catalogue::Relation> {
         if let Some(view) = planner.view(schema, name) {
             return Some(of_view(view));

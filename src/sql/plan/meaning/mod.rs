@@ -1,9 +1,16 @@
 //! What statements mean, as the binder finds it: the tables they name are its catalogue.
 
 mod catalogue;
+mod change;
+mod named;
+mod parts;
 mod printed;
 mod statement;
 
 pub(super) use self::catalogue::KnownTables;
 pub(crate) use self::printed::Renamed;
-pub(crate) use self::statement::{Meaning, MeantQuery};
+pub(crate) use self::change::MeantChange;
+pub(crate) use self::named::{FoundChange, PartRows};
+pub(crate) use self::parts::{MeantChanges, MeantPart, MeantParts, Place};
+pub(crate) use self::statement::{Meaning, Meant, MeantQuery, change_syntax};
+pub(super) use self::statement::asks;

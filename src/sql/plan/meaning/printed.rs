@@ -7,10 +7,11 @@ use tablegate_bind::{BoundStatement, Lookup, Oid, QueryPrinting, RelationNames, 
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::catalogue::KnownTables;
-use super::statement::{of_types, tables_of};
+use super::statement::of_types;
 use crate::aside::aside;
 use crate::catalog::{Definition, ViewUse, marked};
 use crate::plan::planner::Planner;
+use crate::plan::tables::Mentions;
 
 /// What a view has of its query.
 pub(crate) struct Printed {
@@ -62,7 +63,7 @@ impl Planner<'_> {
         columns: &[String],
         renamed: Option<Renamed<'_>>,
     ) -> SqlResult<Printed> {
-        let known = KnownTables::of(self, tables_of(Syntax::Query(query))).await;
+        let known = KnownTables::of(self, Mentions::of(query).tables).await;
         let names = Names { renamed };
         aside(|| {
             let binder = StatementBinder::new(&known).with_reading(self.reading());

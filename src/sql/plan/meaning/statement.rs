@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sqlparser::ast::{CopySource, ObjectName, Query, SetExpr};
+use sqlparser::ast::{CopySource, Query};
 use tablegate_bind::statement::{Overriding, Syntax};
 use tablegate_bind::{BoundExpr, BoundQuery, BoundStatement, ExprKind, Oid, Parameters, Source, StatementBinder};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
@@ -15,11 +15,12 @@ use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
 
 use super::catalogue::KnownTables;
+use super::named::FoundChange;
 use crate::aside::aside;
 use crate::plan::planner::Planner;
 use crate::plan::tables::Mentions;
 use crate::syntax::dialect::overriding;
-use crate::syntax::{Command, Statement, walk};
+use crate::syntax::{Command, Statement, changes_rows};
 
 /// What the binder finds of a statement.
 pub(crate) enum Meaning {
@@ -27,13 +28,19 @@ pub(crate) enum Meaning {
     Found {
         /// The types of its parameters.
         parameters: Vec<SqlType>,
-        /// The query, if it is one.
-        query: Option<Box<MeantQuery>>,
+        /// `None` once it is taken.
+        meant: Option<Meant>,
     },
     /// It is wrong.
     Refused(Box<SqlError>),
     /// The binder does not know such statements yet.
     Unknown,
+}
+
+/// What a statement means that is right.
+pub(crate) enum Meant {
+    Query(Box<MeantQuery>),
+    Change(Box<FoundChange>),
 }
 
 /// What a query means.
@@ -66,19 +73,22 @@ impl MeantQuery {
     }
 
     fn with_views(query: BoundQuery, known: &KnownTables<'_>) -> Self {
-        let views_name_tables = known.views().values().any(|view| Mentions::of(view).table_oids);
-        Self { query, views: views_of(known), views_name_tables }
+        Self { query, views: views_of(known), views_name_tables: known.views_name_tables() }
     }
+}
 
-    /// Whether it, or a view in it, asks the catalogue: by one of these functions, or for what a value names.
-    pub(crate) fn asks(&self, is_of_catalogue: &dyn Fn(&str) -> bool) -> bool {
-        let asks = |part: &BoundExpr| match &part.kind {
-            ExprKind::Call { function, .. } => is_of_catalogue(&function.name),
-            ExprKind::Constant(_) | ExprKind::Cast { .. } | ExprKind::Parameter(_) => names_objects(part.ty.oid),
-            _ => false,
-        };
-        std::iter::once(&self.query).chain(self.views.values()).any(|query| query.has_part(&asks))
-    }
+/// Whether a query, or a view in it, asks the catalogue: by one of these functions, or for what a value names.
+pub(in crate::plan) fn asks(
+    query: &BoundQuery,
+    views: &HashMap<Oid, BoundQuery>,
+    is_of_catalogue: &dyn Fn(&str) -> bool,
+) -> bool {
+    let asks = |part: &BoundExpr| match &part.kind {
+        ExprKind::Call { function, .. } => is_of_catalogue(&function.name),
+        ExprKind::Constant(_) | ExprKind::Cast { .. } | ExprKind::Parameter(_) => names_objects(part.ty.oid),
+        _ => false,
+    };
+    std::iter::once(query).chain(views.values()).any(|query| query.has_part(&asks))
 }
 
 fn names_objects(oid: Oid) -> bool {
@@ -93,7 +103,7 @@ impl Meaning {
     /// What a statement means; `declared` are the parameter types that the client gave.
     pub(crate) async fn of(planner: &Planner<'_>, statement: &Statement, declared: &[SqlType]) -> Self {
         let Some((syntax, overriding)) = syntax_of(&statement.command) else { return Meaning::Unknown };
-        let known = KnownTables::of(planner, tables_of(syntax)).await;
+        let known = KnownTables::of(planner, Mentions::of_statement(syntax).tables).await;
         let source = Source::new(&statement.source);
         let mut parameters = of_types(declared);
         let binder = StatementBinder::new(&known)
@@ -110,24 +120,22 @@ impl Meaning {
             Err(refused) => Meaning::Refused(refused),
             Ok(bound) => Meaning::Found {
                 parameters: types_of(&parameters, declared),
-                query: match bound {
-                    BoundStatement::Query(query) => Some(Box::new(aside(|| MeantQuery::with_views(*query, &known)))),
-                    BoundStatement::Change(_) => None,
-                },
+                meant: Some(aside(|| match bound {
+                    BoundStatement::Query(query) if !query.changes_rows() => {
+                        Meant::Query(Box::new(MeantQuery::with_views(*query, &known)))
+                    }
+                    changes => Meant::Change(Box::new(FoundChange::new(changes, &known))),
+                })),
             },
         }
     }
 
-    /// The same of what is planned ahead. What else there is, is looked at when it runs: the tables may not be there yet. And rows
-    /// that are written out are read once, where they are put in: what is wrong with their values is found there.
+    /// The same of what is planned ahead. What else there is, is looked at when it runs: the tables may not be there yet.
     pub(crate) async fn of_planned(planner: &Planner<'_>, statement: &Statement, declared: &[SqlType]) -> Self {
-        let is_bound = match &statement.command {
-            Command::Query(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => true,
-            Command::Insert(command) => {
-                command.insert.source.as_ref().is_none_or(|query| !matches!(*query.body, SetExpr::Values(_)))
-            }
-            _ => false,
-        };
+        let is_bound = matches!(
+            statement.command,
+            Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_)
+        );
         if is_bound { Self::of(planner, statement, declared).await } else { Meaning::Unknown }
     }
 
@@ -139,10 +147,10 @@ impl Meaning {
         }
     }
 
-    /// What a query means.
-    pub(crate) fn query(&self) -> Option<&MeantQuery> {
+    /// What it means, for planning.
+    pub(crate) fn take(&mut self) -> Option<Meant> {
         match self {
-            Meaning::Found { query, .. } => query.as_deref(),
+            Meaning::Found { meant, .. } => meant.take(),
             Meaning::Refused(_) | Meaning::Unknown => None,
         }
     }
@@ -173,7 +181,7 @@ impl Meaning {
 }
 
 /// What the views mean. One that cannot be bound is left out.
-fn views_of(known: &KnownTables<'_>) -> HashMap<Oid, BoundQuery> {
+pub(super) fn views_of(known: &KnownTables<'_>) -> HashMap<Oid, BoundQuery> {
     let bound = |(oid, query): (&Oid, &Arc<Query>)| match StatementBinder::new(known)
         .bind(Syntax::Query(query), &mut Parameters::variable(Vec::new()))
     {
@@ -189,7 +197,7 @@ pub(super) fn of_types(declared: &[SqlType]) -> Parameters {
 }
 
 /// The types that were found, `Unknown` for those that have no form here.
-fn types_of(parameters: &Parameters, declared: &[SqlType]) -> Vec<SqlType> {
+pub(super) fn types_of(parameters: &Parameters, declared: &[SqlType]) -> Vec<SqlType> {
     let types = parameters.types().iter().enumerate().map(|(at, found)| match declared.get(at) {
         Some(given) if *given != SqlType::Unknown => given.clone(),
         _ => of_oid(*found).unwrap_or(SqlType::Unknown),
@@ -197,10 +205,10 @@ fn types_of(parameters: &Parameters, declared: &[SqlType]) -> Vec<SqlType> {
     types.collect()
 }
 
-/// The syntax that is bound, and what an INSERT says about identity columns.
-fn syntax_of(command: &Command) -> Option<(Syntax<'_>, Overriding)> {
+/// The syntax of a change, and what an INSERT says about identity columns.
+pub(crate) fn change_syntax(command: &Command) -> Option<(Syntax<'_>, Overriding)> {
     let syntax = match command {
-        Command::Query(query) => Syntax::Query(query),
+        Command::Query(query) if changes_rows(query) => Syntax::Query(query),
         Command::Insert(command) => {
             let overriding = match command.overriding {
                 None => Overriding::Nothing,
@@ -212,6 +220,16 @@ fn syntax_of(command: &Command) -> Option<(Syntax<'_>, Overriding)> {
         Command::Update(update) => Syntax::Update(update),
         Command::Delete(delete) => Syntax::Delete(delete),
         Command::Merge(merge) => Syntax::Merge(merge),
+        _ => return None,
+    };
+    Some((syntax, Overriding::Nothing))
+}
+
+/// The syntax that is bound, and what an INSERT says about identity columns.
+fn syntax_of(command: &Command) -> Option<(Syntax<'_>, Overriding)> {
+    let syntax = match command {
+        Command::Query(query) => Syntax::Query(query),
+        Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => return change_syntax(command),
         Command::Explain(explain) => return syntax_of(&explain.inner.command),
         Command::CreateTableAs(command) => Syntax::Query(&command.query),
         Command::CreateView(create) => Syntax::Query(&create.query),
@@ -222,19 +240,6 @@ fn syntax_of(command: &Command) -> Option<(Syntax<'_>, Overriding)> {
         _ => return None,
     };
     Some((syntax, Overriding::Nothing))
-}
-
-/// The names of the tables in it.
-pub(super) fn tables_of(syntax: Syntax<'_>) -> Vec<ObjectName> {
-    let mut mentions = Mentions::default();
-    let _ = match syntax {
-        Syntax::Query(query) => walk(query, &mut mentions),
-        Syntax::Insert(insert) => walk(insert, &mut mentions),
-        Syntax::Update(update) => walk(update, &mut mentions),
-        Syntax::Delete(delete) => walk(delete, &mut mentions),
-        Syntax::Merge(merge) => walk(merge, &mut mentions),
-    };
-    mentions.tables
 }
 
 /// Whether the binder says nothing of the statement: it does not know such ones, or was stopped.

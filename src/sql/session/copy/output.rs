@@ -79,7 +79,7 @@ impl Session {
         let command = Command::Query(Box::new(query.clone()));
         self.check_writable(command_name(&command))?;
         let planner = self.planner();
-        let dml = PreparedDml::prepare(&planner, &command, &[]).await?;
+        let dml = PreparedDml::prepare(&planner, &command, None, &[]).await?;
         drop(planner);
         let dml = dml.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a change was planned as a query"))?;
         let Some(columns) = dml.columns() else {

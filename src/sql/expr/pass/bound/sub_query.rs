@@ -31,6 +31,7 @@ impl Pass<'_> {
             }
             SubQueryUse::Value => return Ok(Expr::ScalarSubquery(around.sub_query(number)?)),
             SubQueryUse::Array => return self.array_of_query(around.sub_query(number)?, around),
+            SubQueryUse::OnlyRow => return self.only_row(around.sub_query(number)?, around),
             SubQueryUse::Row(test) => return self.tested(around.sub_query(number)?, test, around),
             SubQueryUse::Any(test) => (test, true),
             SubQueryUse::All(test) => (test, false),
@@ -49,6 +50,17 @@ impl Pass<'_> {
                 self.set_comparison(SetComparison { expr, subquery, op, quantifier }, around.schema())?
             }
         })
+    }
+
+    /// A query's only row as one value; NULL when it has none.
+    fn only_row(&self, query: Subquery, around: &dyn Surroundings) -> SqlResult<Expr> {
+        let inside = Inside { around, schema: query.subquery.schema() };
+        let schema = query.subquery.schema();
+        let column = |at: usize| (format!("f{}", at + 1), Expr::Column(Column::from(schema.qualified_field(at))));
+        let columns = (0..schema.fields().len()).map(column).collect();
+        let row = self.entry_row(EntryRow { table: None, columns, is_there: None }, &inside)?.alias("row");
+        let plan = LogicalPlan::Projection(Projection::try_new(vec![row], query.subquery)?);
+        Ok(Expr::ScalarSubquery(sub_query_of(plan)))
     }
 
     /// What a test gives of a query's only row; NULL when it has none.

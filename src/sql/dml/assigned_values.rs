@@ -1,0 +1,22 @@
+//! Values as they are given to a column, before they become values of its type.
+//!
+//! The binder casts them as an assignment casts. That is done where they are written, batch by batch: a cast that is
+//! assigned refuses what one that is written cuts off.
+
+use tablegate_bind::BoundExpr;
+use tablegate_bind::catalogue::{CastContext, oids};
+use tablegate_bind::expr::ExprKind;
+
+/// The value without the casts of its assignment.
+pub(super) fn as_given(value: &BoundExpr) -> &BoundExpr {
+    let mut given = value;
+    while let ExprKind::Cast { value, context: CastContext::Assignment, .. } = &given.kind {
+        given = value;
+    }
+    given
+}
+
+/// Whether it is a literal that has no type: its text is read as the column's type.
+pub(super) fn has_no_type(value: &BoundExpr) -> bool {
+    value.ty.oid == oids::UNKNOWN
+}

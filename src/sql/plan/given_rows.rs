@@ -1,0 +1,36 @@
+//! Rows in memory that a query is computed over, in the place of what it reads from: those that a change has written, and
+//! those that it has met.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use datafusion::catalog::TableProvider;
+use datafusion::datasource::MemTable;
+use tablegate_types::error::SqlResult;
+
+/// Rows, whose columns are some of the entries' of a query.
+pub(crate) struct GivenRows {
+    pub(super) provider: Arc<dyn TableProvider>,
+    /// Of each column the entry, and its number among the entry's columns.
+    pub(super) columns: Vec<(usize, usize)>,
+}
+
+impl GivenRows {
+    /// Batches of rows of this schema, each of whose columns is a column of an entry.
+    ///
+    /// # Errors
+    /// XX000 for batches of other columns.
+    pub(crate) fn new(schema: &Schema, columns: Vec<(usize, usize)>, rows: Vec<RecordBatch>) -> SqlResult<Self> {
+        let schema = numbered(schema);
+        let batch = |rows: RecordBatch| RecordBatch::try_new(schema.clone(), rows.columns().to_vec());
+        let rows = rows.into_iter().map(batch).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { provider: Arc::new(MemTable::try_new(schema, vec![rows])?), columns })
+    }
+}
+
+/// The columns under their numbers: columns of several entries may have one name.
+fn numbered(schema: &Schema) -> SchemaRef {
+    let field = |(number, field): (usize, &Arc<Field>)| field.as_ref().clone().with_name(number.to_string()).with_nullable(true);
+    Arc::new(Schema::new(schema.fields().iter().enumerate().map(field).collect::<Vec<_>>()))
+}

@@ -1,0 +1,201 @@
+//! What a change of rows means, and the queries that it is made of: those that find its rows, and compute what it writes and
+//! returns.
+
+use std::sync::Arc;
+
+use tablegate_bind::catalogue::RelationKind;
+use tablegate_bind::query::bound::{JoinTree, RangeSource, Target, column_of};
+use tablegate_bind::query::changes::{BoundChange, ChangeKind};
+use tablegate_bind::{BoundExpr, BoundQuery, ExprKind};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+
+use super::named::{Named, Part};
+use crate::newest::TargetNumber;
+use crate::plan::given_rows::GivenRows;
+use crate::plan::planned_query::PlannedQuery;
+use crate::plan::planner::Planner;
+use crate::plan::tables::TableEntry;
+use crate::relation::{ColumnSource, Relation};
+use crate::sequence;
+
+/// What a change of rows means.
+pub(crate) struct MeantChange {
+    pub change: BoundChange,
+    named: Arc<Named>,
+    /// What stands around it, if it is a part of a statement.
+    part: Option<Part>,
+    /// The table whose rows it changes, as the queries that find them read it.
+    target: TableEntry,
+    relation: Arc<Relation>,
+}
+
+impl MeantChange {
+    /// A change over these tables.
+    ///
+    /// # Errors
+    /// 55000 for a view, 42809 for a sequence, 42501 for a table of the system.
+    pub(super) fn new(
+        planner: &Planner<'_>,
+        mut change: BoundChange,
+        named: &Arc<Named>,
+        part: Option<Part>,
+    ) -> SqlResult<Arc<Self>> {
+        let (relation, target) = target_of(planner, &change, named)?;
+        if let RangeSource::Table { relation, .. } = &mut change.range[change.target].source {
+            Arc::make_mut(relation).oid = target.number;
+        }
+        Ok(Arc::new(Self { change, named: named.clone(), part, target, relation }))
+    }
+
+    /// The types of its parameters.
+    pub(crate) fn parameters(&self) -> &[SqlType] {
+        &self.named.parameters
+    }
+
+    /// The table whose rows are changed.
+    pub(crate) fn relation(&self) -> &Arc<Relation> {
+        &self.relation
+    }
+
+    /// A query over what the change reads, and with its sub-queries.
+    pub(crate) fn query(&self, from: Vec<JoinTree>, filter: Option<BoundExpr>, targets: Vec<BoundExpr>) -> BoundQuery {
+        let change = &self.change;
+        BoundQuery {
+            with: change.with.clone(),
+            range: change.range.clone(),
+            from,
+            filter,
+            targets: targets.into_iter().enumerate().map(numbered).collect(),
+            sub_queries: change.sub_queries.clone(),
+            ..BoundQuery::default()
+        }
+    }
+
+    /// A column of what the change reads.
+    ///
+    /// # Errors
+    /// XX000 for one that there is not.
+    pub(crate) fn column(&self, entry: usize, column: usize) -> SqlResult<BoundExpr> {
+        let found = column_of(&self.change.range, entry, column);
+        found.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a column of nothing that is read"))
+    }
+
+    /// A column of the table that is changed.
+    ///
+    /// # Errors
+    /// As [`MeantChange::column`].
+    pub(crate) fn target_column(&self, column: usize) -> SqlResult<BoundExpr> {
+        self.column(self.change.target, column)
+    }
+
+    /// The key and the version of a row of the table that is changed.
+    ///
+    /// # Errors
+    /// XX000 for a table without them.
+    pub(crate) fn identity(&self) -> SqlResult<Vec<BoundExpr>> {
+        let wanted = [ColumnSource::PartitionKey, ColumnSource::RowKey, ColumnSource::ETag];
+        wanted.iter().map(|wanted| self.target_column(self.column_from(wanted)?)).collect()
+    }
+
+    fn column_from(&self, source: &ColumnSource) -> SqlResult<usize> {
+        let found = self.relation.columns.iter().position(|column| column.source == *source);
+        found.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a table whose rows have no keys"))
+    }
+
+    /// All columns of the table that is changed.
+    ///
+    /// # Errors
+    /// As [`MeantChange::column`].
+    pub(crate) fn all_columns(&self) -> SqlResult<Vec<BoundExpr>> {
+        (0..self.relation.columns.len()).map(|column| self.target_column(column)).collect()
+    }
+
+    /// Whether a value of it counts with a sequence.
+    pub(crate) fn counts(&self, value: &BoundExpr) -> bool {
+        let counts = |part: &BoundExpr| match &part.kind {
+            ExprKind::Call { function, .. } => sequence::waits(&function.name),
+            _ => false,
+        };
+        value.any(&mut |part| match &part.kind {
+            ExprKind::SubQuery { query, .. } => {
+                self.change.sub_queries.get(*query).is_some_and(|query| query.has_part(&counts))
+            }
+            _ => counts(part),
+        })
+    }
+
+    /// Plans a query that is a part of it.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(crate) async fn plan(&self, planner: &Planner<'_>, query: &BoundQuery) -> SqlResult<PlannedQuery> {
+        let is_read = query.from.iter().any(|tree| reads(tree, self.change.target));
+        let target = is_read.then_some(&self.target);
+        self.named.plan(planner, query, self.part.as_ref(), target, None).await
+    }
+
+    /// The same of a query over these rows.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(crate) async fn plan_over(
+        &self,
+        planner: &Planner<'_>,
+        query: &BoundQuery,
+        rows: &GivenRows,
+    ) -> SqlResult<PlannedQuery> {
+        self.named.plan(planner, query, self.part.as_ref(), Some(&self.target), Some(rows)).await
+    }
+}
+
+fn reads(tree: &JoinTree, wanted: usize) -> bool {
+    match tree {
+        JoinTree::Entry(entry) => *entry == wanted,
+        JoinTree::Join { left, right, .. } => reads(left, wanted) || reads(right, wanted),
+    }
+}
+
+/// What a change does, as messages name it.
+fn verb_of(kind: &ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Insert { .. } => "insert into",
+        ChangeKind::Update(_) => "update",
+        ChangeKind::Delete => "delete from",
+        ChangeKind::Merge(_) => "merge into",
+    }
+}
+
+fn numbered((number, expr): (usize, BoundExpr)) -> Target {
+    Target { expr, name: number.to_string(), is_hidden: false, origin: None }
+}
+
+/// The table that is changed, and the same as queries read it that find its rows.
+fn target_of(
+    planner: &Planner<'_>,
+    change: &BoundChange,
+    named: &Named,
+) -> SqlResult<(Arc<Relation>, TableEntry)> {
+    let bound = &change.relation;
+    let name = &bound.name;
+    let wrong = |message: String| SqlError::new(ErrorKind::WrongObjectType, message);
+    match bound.kind {
+        RelationKind::View => {
+            let verb = verb_of(&change.kind);
+            return Err(SqlError::new(ErrorKind::ObjectNotInState, format!("cannot {verb} view \"{name}\""))
+                .with_detail("Views are not updatable here.")
+                .with_hint("Change the rows of the table that the view reads."));
+        }
+        RelationKind::Sequence => {
+            return Err(wrong(format!("\"{name}\" is not a table"))
+                .with_hint("It is a sequence: use nextval, setval, ALTER SEQUENCE and DROP SEQUENCE."));
+        }
+        RelationKind::Table => {}
+    }
+    let entry = named.tables.by_number(bound.oid).filter(|entry| entry.view.is_none());
+    let Some(relation) = entry.and_then(|entry| entry.relation.as_ref()) else {
+        let message = format!("permission denied: \"{name}\" is a system catalog");
+        return Err(SqlError::new(ErrorKind::InsufficientPrivilege, message));
+    };
+    Ok((relation.clone(), planner.locked_entry(relation, &named.mentions, TargetNumber::OF_CHANGE)?))
+}

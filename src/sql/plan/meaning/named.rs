@@ -1,0 +1,157 @@
+//! What the queries of a statement that changes rows are planned with: the tables that it names, and the rows that parts of it
+//! hand on.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use datafusion::catalog::TableProvider;
+use datafusion::datasource::MemTable;
+use tablegate_bind::query::bound::RangeSource;
+use tablegate_bind::statement::{Overriding, Syntax};
+use tablegate_bind::{BoundQuery, BoundStatement, Oid, StatementBinder};
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
+
+use super::catalogue::KnownTables;
+use super::statement::{of_types, types_of, views_of};
+use crate::aside::aside;
+use crate::plan::given_rows::GivenRows;
+use crate::plan::lower::Statement;
+use crate::plan::planned_query::PlannedQuery;
+use crate::plan::planner::Planner;
+use crate::plan::tables::{Mentions, TableEntry, Tables};
+
+/// What a statement means that changes rows, as it was bound.
+pub(crate) struct FoundChange {
+    statement: BoundStatement,
+    views: HashMap<Oid, BoundQuery>,
+    views_name_tables: bool,
+}
+
+impl FoundChange {
+    pub(super) fn new(statement: BoundStatement, known: &KnownTables<'_>) -> Self {
+        Self { statement, views: views_of(known), views_name_tables: known.views_name_tables() }
+    }
+}
+
+/// The tables that a statement names, and what is known of its queries.
+pub(super) struct Named {
+    pub mentions: Mentions,
+    pub tables: Tables,
+    views: HashMap<Oid, BoundQuery>,
+    /// It, or a view in it, names `tableoid`.
+    names_tables: bool,
+    /// Types of its parameters.
+    pub parameters: Vec<SqlType>,
+}
+
+/// Where a part of a statement stands.
+#[derive(Clone, Default)]
+pub(super) struct Part {
+    /// The query whose WITH it is in; `None` for the statement behind WITH.
+    pub around: Option<Arc<BoundQuery>>,
+    pub rows: PartRows,
+}
+
+/// Rows that parts of WITH hand on, by the numbers of the parts.
+#[derive(Clone, Default)]
+pub(crate) struct PartRows(HashMap<usize, Arc<dyn TableProvider>>);
+
+impl PartRows {
+    /// Adds those of a part, whose columns are these.
+    ///
+    /// # Errors
+    /// XX000 for batches of other columns.
+    pub(crate) fn add(&mut self, part: usize, schema: &SchemaRef, rows: Vec<RecordBatch>) -> SqlResult<()> {
+        let field = |field: &Arc<Field>| field.as_ref().clone().with_nullable(true);
+        let schema = Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()));
+        let batch = |rows: RecordBatch| RecordBatch::try_new(schema.clone(), rows.columns().to_vec());
+        let rows = rows.into_iter().map(batch).collect::<Result<Vec<_>, _>>()?;
+        self.0.insert(part, Arc::new(MemTable::try_new(schema, vec![rows])?));
+        Ok(())
+    }
+
+    /// Whether no part has any.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(in crate::plan) fn get(&self, part: usize) -> Option<&Arc<dyn TableProvider>> {
+        self.0.get(&part)
+    }
+}
+
+impl Named {
+    /// The tables of a statement, and what it means; `found` where that is known already.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) async fn of(
+        planner: &Planner<'_>,
+        (syntax, overriding): (Syntax<'_>, Overriding),
+        found: Option<FoundChange>,
+        declared: &[SqlType],
+    ) -> SqlResult<(Arc<Self>, BoundStatement)> {
+        // What identifies a row is always asked for.
+        let mentions = Mentions { hidden: true, ..Mentions::of_statement(syntax) };
+        let tables = planner.tables_of(&mentions).await?;
+        let (found, parameters) = match found {
+            Some(found) => (found, declared.to_vec()),
+            None => aside(|| {
+                let known = KnownTables::among(planner, &mentions.tables, &tables);
+                let mut parameters = of_types(declared);
+                let binder = StatementBinder::new(&known).with_reading(planner.reading()).with_overriding(overriding);
+                let bound = binder.bind(syntax, &mut parameters)?;
+                SqlResult::Ok((FoundChange::new(bound, &known), types_of(&parameters, declared)))
+            })?,
+        };
+        let FoundChange { statement, views, views_name_tables } = found;
+        let names_tables = mentions.table_oids || views_name_tables;
+        Ok((Arc::new(Self { mentions, tables, views, names_tables, parameters }), statement))
+    }
+
+    /// Plans a query of the statement, or of a part of it; `target` is the table that is changed, if it is read from. `over` is
+    /// rows that it is computed over, in the place of what it reads from.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(super) async fn plan(
+        &self,
+        planner: &Planner<'_>,
+        query: &BoundQuery,
+        part: Option<&Part>,
+        target: Option<&TableEntry>,
+        over: Option<&GivenRows>,
+    ) -> SqlResult<PlannedQuery> {
+        planner.see_what_it_asks(query, &self.views).await?;
+        let around = part.and_then(|part| part.around.as_deref());
+        let mut read = HashSet::new();
+        add_read(query, &self.views, &mut read);
+        around.into_iter().for_each(|around| add_read(around, &self.views, &mut read));
+        let mut tables = self.tables.among(&read);
+        if let Some(target) = target {
+            tables.insert(&target.key, target.clone());
+        }
+        let none = PartRows::default();
+        let rows = part.map_or(&none, |part| &part.rows);
+        let (tables, views) = (&tables, &self.views);
+        let statement = Statement { tables, views, names_tables: self.names_tables, around, rows, over };
+        aside(|| planner.planned(query, &statement, &self.parameters))
+    }
+}
+
+/// Adds the numbers of the tables that a query reads from, and those inside of it.
+fn add_read(query: &BoundQuery, views: &HashMap<Oid, BoundQuery>, read: &mut HashSet<Oid>) {
+    for entry in &query.range {
+        if let RangeSource::Table { relation, .. } = &entry.source
+            && read.insert(relation.oid)
+            && let Some(view) = views.get(&relation.oid)
+        {
+            add_read(view, views, read);
+        }
+    }
+    query.for_each_read_query(&mut |inner| add_read(inner, views, read));
+    query.sub_queries.iter().for_each(|inner| add_read(inner, views, read));
+}

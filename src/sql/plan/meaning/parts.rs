@@ -1,0 +1,169 @@
+//! Statements of several parts: changes in WITH, and what is behind it.
+
+use std::sync::Arc;
+
+use tablegate_bind::query::bound::{BoundWith, RangeSource};
+use tablegate_bind::query::changes::BoundChange;
+use tablegate_bind::statement::{Overriding, Syntax};
+use tablegate_bind::{BoundQuery, BoundStatement};
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
+
+use super::change::MeantChange;
+use super::named::{FoundChange, Named, Part, PartRows};
+use crate::plan::planned_query::PlannedQuery;
+use crate::plan::planner::Planner;
+
+/// What a statement means that changes rows.
+pub(crate) enum MeantChanges {
+    /// It is one change.
+    One(Arc<MeantChange>),
+    /// It has changes in its WITH.
+    Several(MeantParts),
+}
+
+/// A statement whose WITH changes rows.
+pub(crate) struct MeantParts {
+    named: Arc<Named>,
+    /// The parts of WITH, of a query that has nothing else.
+    with: Arc<BoundQuery>,
+    /// What is behind it.
+    main: BoundStatement,
+}
+
+/// A part of a statement, or what is behind its parts.
+#[derive(Clone, Copy)]
+pub(crate) enum Place {
+    With(usize),
+    Behind,
+}
+
+/// What a part means.
+pub(crate) enum MeantPart {
+    Change(Arc<MeantChange>),
+    Query(BoundQuery),
+}
+
+impl MeantChanges {
+    /// What a statement means; `found` where that is known already.
+    ///
+    /// # Errors
+    /// What is wrong with it; 55000 for a change of a view, 42809 for one of a sequence, 42501 for one of a table of the system.
+    pub(crate) async fn of(
+        planner: &Planner<'_>,
+        syntax: (Syntax<'_>, Overriding),
+        found: Option<FoundChange>,
+        declared: &[SqlType],
+    ) -> SqlResult<Self> {
+        let (named, statement) = Named::of(planner, syntax, found, declared).await?;
+        let with = match statement {
+            BoundStatement::Change(change) if !change.with.iter().any(is_change) => {
+                return Ok(Self::One(MeantChange::new(planner, *change, &named, None)?));
+            }
+            BoundStatement::Change(ref change) => change.with.clone(),
+            BoundStatement::Query(ref query) => query.with.clone(),
+        };
+        let with = Arc::new(BoundQuery { with, ..BoundQuery::default() });
+        Ok(Self::Several(MeantParts { named, with, main: statement }))
+    }
+}
+
+fn is_change(part: &BoundWith) -> bool {
+    matches!(part.statement, BoundStatement::Change(_))
+}
+
+impl MeantParts {
+    pub(crate) fn parameters(&self) -> &[SqlType] {
+        &self.named.parameters
+    }
+
+    /// The parts of WITH.
+    pub(crate) fn with(&self) -> &[BoundWith] {
+        &self.with.with
+    }
+
+    /// What a part means, with the rows that those before it have handed on.
+    ///
+    /// # Errors
+    /// As [`MeantChanges::of`].
+    pub(crate) fn part(&self, planner: &Planner<'_>, place: Place, rows: &PartRows) -> SqlResult<MeantPart> {
+        let statement = match place {
+            Place::Behind => &self.main,
+            Place::With(number) => &self.with.with[number].statement,
+        };
+        match statement {
+            BoundStatement::Query(query) => Ok(MeantPart::Query((**query).clone())),
+            BoundStatement::Change(change) => {
+                let part = Some(self.surroundings(place, rows));
+                MeantChange::new(planner, (**change).clone(), &self.named, part).map(MeantPart::Change)
+            }
+        }
+    }
+
+    /// Plans a part that is a query.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(crate) async fn plan(
+        &self,
+        planner: &Planner<'_>,
+        query: &BoundQuery,
+        place: Place,
+        rows: &PartRows,
+    ) -> SqlResult<PlannedQuery> {
+        self.named.plan(planner, query, Some(&self.surroundings(place, rows)), None, None).await
+    }
+
+    fn surroundings(&self, place: Place, rows: &PartRows) -> Part {
+        let around = match place {
+            Place::Behind => None,
+            Place::With(_) => Some(self.with.clone()),
+        };
+        Part { around, rows: rows.clone() }
+    }
+
+    /// Which of the queries in WITH are read by several of the parts that run on their own.
+    pub(crate) fn shared(&self) -> Vec<bool> {
+        let parts = self.with();
+        let runs_alone = |at: usize| parts.get(at).is_none_or(is_change);
+        let reads = |at: usize, wanted: usize| match parts.get(at) {
+            Some(part) => statement_reads(&part.statement, 1, wanted),
+            None => statement_reads(&self.main, 0, wanted),
+        };
+        let mut readers = vec![0_usize; parts.len() + 1];
+        let mut shared = vec![false; parts.len()];
+        // From the last on: a query that is planned into its readers reads as often as it is read.
+        for at in (0..parts.len()).rev() {
+            let count = |reader: usize| if runs_alone(reader) || shared[reader] { 1 } else { readers[reader] };
+            let sum = (at + 1..=parts.len()).filter(|reader| reads(*reader, at)).map(count).sum();
+            readers[at] = sum;
+            shared[at] = !runs_alone(at) && sum > 1;
+        }
+        shared
+    }
+}
+
+/// Whether a statement reads a part of the WITH that is so many outside of it.
+fn statement_reads(statement: &BoundStatement, level: usize, part: usize) -> bool {
+    match statement {
+        BoundStatement::Query(query) => query_reads(query, level, part),
+        BoundStatement::Change(change) => change_reads(change, level, part),
+    }
+}
+
+fn query_reads(query: &BoundQuery, level: usize, part: usize) -> bool {
+    let reads = |source: &RangeSource| matches!(source, RangeSource::With { level: at, number } if (*at, *number) == (level, part));
+    let mut found = query.range.iter().any(|entry| reads(&entry.source));
+    query.for_each_read_query(&mut |inner| found |= query_reads(inner, level + 1, part));
+    found || query.sub_queries.iter().any(|inner| query_reads(inner, level + 1, part))
+}
+
+fn change_reads(change: &BoundChange, level: usize, part: usize) -> bool {
+    let as_query = BoundQuery {
+        range: change.range.clone(),
+        sub_queries: change.sub_queries.clone(),
+        with: change.with.clone(),
+        ..BoundQuery::default()
+    };
+    query_reads(&as_query, level, part)
+}
