@@ -2,18 +2,23 @@
 //! programs as one document.
 
 mod document;
+mod estimate;
+mod node;
 mod nodes;
+mod origin;
 mod requests;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::statistics::StatisticsContext;
 use serde_json::{Value, json};
 use tablegate_store::table::Direction;
 
-use self::document::{Document, Field, Part};
+use self::document::{Document, Part};
+use self::estimate::{Estimate, Work};
+use self::node::{Actual, Node, rounded, text};
 use self::nodes::{Kind, Named, kind_of};
 use super::reads::Reads;
 use super::scan::EntityScanExec;
@@ -35,14 +40,44 @@ pub(crate) struct ExplainOptions {
     pub verbose: bool,
     /// With ANALYZE: the time of each node.
     pub timing: bool,
-    /// With ANALYZE: the time of the whole.
-    pub summary: bool,
+    /// How long planning took, and with ANALYZE the whole; `None` where nothing is said of it.
+    pub summary: Option<bool>,
+    /// What the nodes are expected to give and to cost.
+    pub costs: bool,
     pub format: ExplainFormat,
 }
 
 impl Default for ExplainOptions {
     fn default() -> Self {
-        Self { analyze: false, verbose: false, timing: true, summary: true, format: ExplainFormat::Text }
+        let (timing, costs, format) = (true, true, ExplainFormat::Text);
+        Self { analyze: false, verbose: false, timing, summary: None, costs, format }
+    }
+}
+
+/// What a statement does with the rows that it finds.
+pub(crate) enum Doing {
+    /// It locks them.
+    Locks,
+    /// It changes a table: by an operation, in one word, of this name.
+    Changes { operation: &'static str, relation: String },
+}
+
+impl Doing {
+    fn above(self, below: Option<Node>) -> Node {
+        let found = below.as_ref().and_then(|below| below.estimate).unwrap_or_default();
+        let (title, kind, estimate) = match self {
+            Doing::Locks => ("LockRows".to_owned(), None, Estimate::above(Work::Passes, found)),
+            Doing::Changes { operation, relation } => {
+                let said = vec![
+                    ("Operation", json!(operation)),
+                    ("Relation Name", json!(relation)),
+                    ("Alias", json!(relation)),
+                ];
+                let title = format!("{operation} on {relation}");
+                (title, Some(("ModifyTable", said)), Estimate::above(Work::Writes, found))
+            }
+        };
+        Node { title, kind, estimate: Some(estimate), children: below.into_iter().collect(), ..Node::default() }
     }
 }
 
@@ -50,7 +85,7 @@ impl Default for ExplainOptions {
 #[derive(Default)]
 pub(crate) struct Shown {
     /// What happens to the rows, if they are not only read.
-    pub title: Option<String>,
+    pub doing: Option<Doing>,
     pub plan: Option<Arc<dyn ExecutionPlan>>,
     /// What it would read from.
     pub reads: Option<Arc<Reads>>,
@@ -69,10 +104,11 @@ impl Shown {
     }
 
     fn node(self, options: &ExplainOptions) -> Node {
-        let below = self.plan.as_ref().map(|plan| node(plan, self.reads.as_ref(), options));
-        let mut root = match self.title {
+        let tree = Tree { reads: self.reads.as_ref(), options, statistics: StatisticsContext::new() };
+        let below = self.plan.as_ref().map(|plan| tree.node(plan));
+        let mut root = match self.doing {
             None => below.unwrap_or_default(),
-            Some(title) => Node { title, children: below.into_iter().collect(), ..Node::default() },
+            Some(doing) => doing.above(below),
         };
         let part =
             |(title, part): (String, Shown)| Node { title, children: vec![part.node(options)], ..Node::default() };
@@ -88,21 +124,37 @@ impl Shown {
     }
 }
 
-/// The rows of EXPLAIN's one column: a line each, or one document. `elapsed` is how long an analyzed run took.
-pub(crate) fn render(shown: Shown, elapsed: Option<Duration>, options: &ExplainOptions) -> Vec<String> {
-    let root = shown.node(options);
-    let elapsed = elapsed.filter(|_| options.summary);
+/// How long a statement took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    pub planning: Duration,
+    /// Of a run that was analyzed.
+    pub execution: Option<Duration>,
+}
+
+impl Times {
+    fn named(self, options: &ExplainOptions) -> impl Iterator<Item = (&'static str, f64)> {
+        // Without ANALYZE only a summary that is asked for says how long planning took.
+        let is_told = options.summary.unwrap_or(options.analyze);
+        let times = [("Planning Time", Some(self.planning)), ("Execution Time", self.execution)];
+        times.into_iter().filter_map(move |(name, time)| Some((name, milliseconds(time.filter(|_| is_told)?))))
+    }
+}
+
+/// The rows of EXPLAIN's one column: a line each, or one document.
+pub(crate) fn render(shown: Shown, times: Times, options: &ExplainOptions) -> Vec<String> {
+    let root = shown.node(options).told(options);
     match options.format {
         ExplainFormat::Text => {
             let mut lines = Vec::new();
             root.print(0, &mut lines);
-            lines.extend(elapsed.map(|t| format!("Execution Time: {:.3} ms", milliseconds(t))));
+            lines.extend(times.named(options).map(|(name, time)| format!("{name}: {time:.3} ms")));
             lines
         }
         ExplainFormat::Json | ExplainFormat::Xml | ExplainFormat::Yaml => {
             let mut fields = vec![("Plan".to_owned(), Part::Group(root.into_fields()))];
-            let microseconds = |t: Duration| (milliseconds(t) * 1000.0).round() / 1000.0;
-            fields.extend(elapsed.map(|t| ("Execution Time".to_owned(), Part::Value(json!(microseconds(t))))));
+            fields
+                .extend(times.named(options).map(|(name, time)| (name.to_owned(), Part::Value(json!(rounded(time))))));
             vec![options.format.written(&Document::Query(fields))]
         }
     }
@@ -130,92 +182,62 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// One node of the printed tree.
-#[derive(Default)]
-struct Node {
-    title: String,
-    /// `(actual ...)`, behind the title.
-    actual: Option<String>,
-    properties: Vec<(&'static str, Value)>,
-    children: Vec<Node>,
+/// Makes the tree that is printed.
+struct Tree<'t> {
+    reads: Option<&'t Arc<Reads>>,
+    options: &'t ExplainOptions,
+    /// How many rows the nodes are expected to give.
+    statistics: StatisticsContext,
 }
 
-impl Node {
-    fn print(&self, depth: usize, lines: &mut Vec<String>) {
-        let (lead, indent) = match depth {
-            0 => (String::new(), "  ".to_owned()),
-            _ => (format!("{}->  ", " ".repeat(depth * 6 - 4)), " ".repeat(depth * 6 + 2)),
-        };
-        let actual = self.actual.as_deref().map(|a| format!(" ({a})")).unwrap_or_default();
-        lines.push(format!("{lead}{}{actual}", self.title));
-        for (name, value) in &self.properties {
-            lines.push(format!("{indent}{name}: {}", text(value)));
-        }
-        for child in &self.children {
-            child.print(depth + 1, lines);
-        }
-    }
-
-    fn into_fields(self) -> Vec<Field> {
-        let part = |value| match value {
-            Value::Array(items) => Part::Items(items),
-            value => Part::Value(value),
-        };
-        let mut fields = vec![("Node Type".to_owned(), Part::Value(Value::String(self.title)))];
-        fields.extend(self.actual.map(|actual| ("Actual".to_owned(), Part::Value(Value::String(actual)))));
-        fields.extend(self.properties.into_iter().map(|(name, value)| (name.to_owned(), part(value))));
-        if !self.children.is_empty() {
-            let children = self.children.into_iter().map(Node::into_fields).collect();
-            fields.push(("Plans".to_owned(), Part::Groups("Plan", children)));
-        }
-        fields
-    }
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join("; "),
-        other => other.to_string(),
-    }
-}
-
-fn node(plan: &Arc<dyn ExecutionPlan>, reads: Option<&Arc<Reads>>, options: &ExplainOptions) -> Node {
-    let inputs = plan.children();
-    let (named, is_hashed) = match (kind_of(plan), inputs.as_slice()) {
-        (Kind::HandsOn, [only]) => return node(only, reads, options),
-        (Kind::Filter(condition), [only]) => {
-            let mut filtered = node(only, reads, options);
-            filtered.actual = actual_of(plan, options).or(filtered.actual);
-            match filtered.properties.iter_mut().find(|(name, _)| *name == "Filter") {
-                Some((_, known)) => *known = json!(format!("({} AND {condition})", text(known))),
-                None => filtered.properties.push(("Filter", json!(condition))),
+impl Tree<'_> {
+    fn node(&self, plan: &Arc<dyn ExecutionPlan>) -> Node {
+        let options = self.options;
+        let inputs = plan.children();
+        let (named, is_hashed) = match (kind_of(plan), inputs.as_slice()) {
+            (Kind::HandsOn, [only]) => return self.node(only),
+            (Kind::Filter(condition), [only]) => {
+                let mut filtered = self.node(only);
+                filtered.actual = actual_of(plan, options).or(filtered.actual);
+                let below = filtered.estimate.unwrap_or_default();
+                filtered.estimate = Some(Estimate::of(plan, &self.statistics, Work::Filters, &[below]));
+                match filtered.properties.iter_mut().find(|(name, _)| *name == "Filter") {
+                    Some((_, known)) => *known = json!(format!("({} AND {condition})", text(known))),
+                    None => filtered.properties.push(("Filter", json!(condition))),
+                }
+                return filtered;
             }
-            return filtered;
+            (Kind::FirstSorted(named), [only]) => {
+                let below = self.node(only);
+                let sorted = Estimate::above(Work::Sorts, below.estimate.unwrap_or_default());
+                let limited = Estimate::of(plan, &self.statistics, Work::Sorts, &[below.estimate.unwrap_or_default()]);
+                let sort = named.node(sorted, vec![below]);
+                let (title, actual) = ("Limit".to_owned(), actual_of(plan, options));
+                return Node { title, actual, estimate: Some(limited), children: vec![sort], ..Node::default() };
+            }
+            (Kind::HashJoin(named), _) => (named, true),
+            (Kind::Node(named) | Kind::FirstSorted(named), _) => (named, false),
+            (Kind::HandsOn | Kind::Filter(_), _) => (Named::new("Result", Work::Passes), false),
+        };
+        let mut children: Vec<Node> = inputs.into_iter().map(|child| self.node(child)).collect();
+        let below: Vec<Estimate> = children.iter().map(|child| child.estimate.unwrap_or_default()).collect();
+        if is_hashed && children.len() == 2 {
+            let hashed = children.remove(0);
+            let estimate = hashed.estimate.map(|below| Estimate::above(Work::Gathers, below));
+            children.push(Node { title: "Hash".to_owned(), estimate, children: vec![hashed], ..Node::default() });
         }
-        (Kind::FirstSorted(Named { title, properties }), [only]) => {
-            let actual = actual_of(plan, options);
-            let sort = Node { title, actual: None, properties, children: vec![node(only, reads, options)] };
-            return Node { title: "Limit".to_owned(), actual, properties: Vec::new(), children: vec![sort] };
+        let named = match plan.downcast_ref::<EntityScanExec>() {
+            Some(scan) => Named::of_scan(scan, scan_properties(scan, self.reads, options)),
+            None => named,
+        };
+        let estimate = Estimate::of(plan, &self.statistics, named.work, &below);
+        let mut node = named.node(estimate, children);
+        node.actual = actual_of(plan, options);
+        if !options.verbose {
+            node.properties = node.properties.into_iter().map(|(name, value)| (name, shortened(value))).collect();
         }
-        (Kind::HashJoin(named), _) => (named, true),
-        (Kind::Node(named) | Kind::FirstSorted(named), _) => (named, false),
-        (Kind::HandsOn | Kind::Filter(_), _) => (Named { title: "Result".to_owned(), properties: Vec::new() }, false),
-    };
-    let mut children: Vec<Node> = inputs.into_iter().map(|child| node(child, reads, options)).collect();
-    if is_hashed && children.len() == 2 {
-        let hashed = vec![children.remove(0)];
-        children.push(Node { title: "Hash".to_owned(), children: hashed, ..Node::default() });
+        node
     }
-    let (title, properties) = match plan.downcast_ref::<EntityScanExec>() {
-        Some(scan) => (format!("Entity Scan on {}", scan.relation().name), scan_properties(scan, reads, options)),
-        None => (named.title, named.properties),
-    };
-    let properties = match options.verbose {
-        true => properties,
-        false => properties.into_iter().map(|(name, value)| (name, shortened(value))).collect(),
-    };
-    Node { title, actual: actual_of(plan, options), properties, children }
 }
 
 /// A text that can be read: a list of a thousand constants is cut.
@@ -234,17 +256,11 @@ fn shortened(value: Value) -> Value {
     }
 }
 
-fn actual_of(plan: &Arc<dyn ExecutionPlan>, options: &ExplainOptions) -> Option<String> {
-    plan.metrics().filter(|_| options.analyze).and_then(|metrics| actual(&metrics, options))
-}
-
-fn actual(metrics: &MetricsSet, options: &ExplainOptions) -> Option<String> {
-    let rows = metrics.output_rows()?;
-    let time = metrics.elapsed_compute().filter(|_| options.timing);
-    Some(match time.and_then(|nanos| u64::try_from(nanos).ok()) {
-        Some(nanos) => format!("actual time={:.3} rows={rows}", milliseconds(Duration::from_nanos(nanos))),
-        None => format!("actual rows={rows}"),
-    })
+fn actual_of(plan: &Arc<dyn ExecutionPlan>, options: &ExplainOptions) -> Option<Actual> {
+    let metrics = plan.metrics().filter(|_| options.analyze)?;
+    let time = metrics.elapsed_compute().filter(|_| options.timing).and_then(|nanos| u64::try_from(nanos).ok());
+    let time = time.map(|nanos| milliseconds(Duration::from_nanos(nanos)));
+    Some(Actual { rows: metrics.output_rows()?, time })
 }
 
 fn scan_properties(

@@ -58,7 +58,7 @@ async fn fill(client: &Client) {
 }
 
 async fn explained(client: &Client, select: &str) -> String {
-    query(client, &format!("EXPLAIN {select}")).await.unwrap().join("\n")
+    query(client, &format!("EXPLAIN (COSTS off) {select}")).await.unwrap().join("\n")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -18,7 +18,11 @@ impl Printer<'_> {
         }
         let text = self.settings.names.query(query, self.indent);
         self.push(&text);
-        self.push(if matches!(used, SubQueryUse::Value | SubQueryUse::Array | SubQueryUse::OnlyRow) { ")" } else { "))" });
+        self.push(if matches!(used, SubQueryUse::Value | SubQueryUse::Array | SubQueryUse::OnlyRow) {
+            ")"
+        } else {
+            "))"
+        });
     }
 
     /// What the query's rows are compared with, and how.

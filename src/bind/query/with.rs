@@ -215,7 +215,9 @@ pub(crate) fn bind_with(
         }
         if matches!(*part.query.body, SetExpr::Merge(_)) {
             let place = Place::start(part.alias.name.span);
-            return Err(SqlError::new(ErrorKind::FeatureNotSupported, "MERGE not supported in WITH query").at_place(place));
+            return Err(
+                SqlError::new(ErrorKind::FeatureNotSupported, "MERGE not supported in WITH query").at_place(place)
+            );
         }
     }
     let (order, recursive_ones) =

@@ -32,7 +32,11 @@ enum Source {
 ///
 /// # Errors
 /// 42703 for an unknown one, 42804 for a field of one.
-pub(super) fn column_named(lookup: Lookup<'_>, relation: &mut RelationRef, name: &ObjectName) -> SqlResult<NamedColumn> {
+pub(super) fn column_named(
+    lookup: Lookup<'_>,
+    relation: &mut RelationRef,
+    name: &ObjectName,
+) -> SqlResult<NamedColumn> {
     let idents: Vec<_> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
     let Some(first) = idents.first() else {
         return Err(SqlError::new(ErrorKind::Internal, "a column without a name"));
@@ -52,7 +56,13 @@ pub(super) fn column_named(lookup: Lookup<'_>, relation: &mut RelationRef, name:
             Err(SqlError::new(ErrorKind::DatatypeMismatch, message).at_place(place))
         }
         (None, 1) if relation.is_open => {
-            let new = RelationColumn { name: wanted.text, oid: oids::TEXT, typmod: -1, takes_any: true, ..Default::default() };
+            let new = RelationColumn {
+                name: wanted.text,
+                oid: oids::TEXT,
+                typmod: -1,
+                takes_any: true,
+                ..Default::default()
+            };
             let columns = &mut Arc::make_mut(relation).columns;
             columns.push(new);
             Ok(NamedColumn { column: columns.len() - 1, place })

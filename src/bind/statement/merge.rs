@@ -63,7 +63,9 @@ impl Level<'_> {
             let action = match &clause.action {
                 ActionSyntax::Delete { .. } => MergeAction::Delete,
                 ActionSyntax::Update(update) if does_nothing(&update.assignments) => MergeAction::Nothing,
-                ActionSyntax::Update(update) => MergeAction::Update(self.assignments(&mut relation, &update.assignments)?),
+                ActionSyntax::Update(update) => {
+                    MergeAction::Update(self.assignments(&mut relation, &update.assignments)?)
+                }
                 ActionSyntax::Insert(insert) => self.merged_insert(insert, &mut relation)?,
             };
             clauses.push(BoundMergeClause { is_matched, condition, action });

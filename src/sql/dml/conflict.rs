@@ -181,7 +181,8 @@ impl UpdateExisting {
     async fn prepare(planner: &Planner<'_>, meant: &Arc<MeantChange>, update: &ConflictUpdate) -> SqlResult<Self> {
         let relation = meant.relation();
         let (set, values) = SetClause::of(relation, &meant.change.relation, &update.assigned, planner.reading())?;
-        let rows = MetRows { target: meant.change.target, excluded: update.excluded, ordinal: meant.change.range.len() };
+        let rows =
+            MetRows { target: meant.change.target, excluded: update.excluded, ordinal: meant.change.range.len() };
         let mut targets = vec![rows.ordinal_column()];
         targets.extend(values);
         let mut query = meant.query(Vec::new(), update.filter.clone(), targets);

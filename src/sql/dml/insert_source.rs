@@ -86,11 +86,21 @@ pub(super) async fn source(
     source: &InsertSource,
     targets: &mut Vec<TargetColumn>,
 ) -> SqlResult<Source> {
-    let (from, values) = match source {
+    let (from, values): (_, Vec<&BoundExpr>) = match source {
         InsertSource::Defaults => return Ok(Source::Values(ValuesList::of_defaults())),
         InsertSource::Query { entry, values } => {
             let read = &meant.change.range[*entry].source;
-            (vec![JoinTree::Entry(*entry)], values.iter().map(|value| constant_of(value, read).unwrap_or(value)).collect())
+            if let RangeSource::SubQuery(query) = read
+                && let Some(input) = meant.plan_alone(planner, query).await?
+            {
+                let given = query.results().take(values.len());
+                let columns = given.map(|target| has_no_type(&target.expr)).enumerate().collect();
+                return Ok(Source::Query { input: Box::new(input), columns });
+            }
+            (
+                vec![JoinTree::Entry(*entry)],
+                values.iter().map(|value| constant_of(value, read).unwrap_or(value)).collect(),
+            )
         }
         InsertSource::Rows(rows) => match rows.as_slice() {
             [row] if row.iter().any(BoundExpr::gives_rows) => (Vec::new(), without_defaults(row, targets)),
@@ -107,7 +117,8 @@ pub(super) async fn source(
 
 /// The constant that a value is in all rows of a query: what is wrong with it is told before there is any row.
 fn constant_of<'v>(value: &'v BoundExpr, read: &'v RangeSource) -> Option<&'v BoundExpr> {
-    let (RangeSource::SubQuery(query), ExprKind::Column { level: 0, column, .. }) = (read, &as_given(value).kind) else {
+    let (RangeSource::SubQuery(query), ExprKind::Column { level: 0, column, .. }) = (read, &as_given(value).kind)
+    else {
         return None;
     };
     let given = &query.results().nth(*column).filter(|_| query.set.is_none())?.expr;

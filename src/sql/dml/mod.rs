@@ -59,7 +59,7 @@ use self::with::PreparedWith;
 use super::engine::Engine;
 use super::outcome::{ResultColumn, RowStream, RowsTag};
 use super::plan::{FoundChange, MeantChange, MeantChanges, PlannedQuery, Planner, change_syntax};
-use super::relation::{Relation, RelationKind};
+use super::relation::{Relation, RelationColumn, RelationKind};
 use crate::syntax::Command;
 pub(super) use checks::{BadRow, visible_schema};
 pub(super) use generated_keys::generated_keys;
@@ -93,8 +93,8 @@ pub(super) struct Changed {
 
 /// What EXPLAIN shows of a statement.
 pub(super) struct Outline<'p> {
-    /// What happens to the rows; nothing, when they are only read.
-    pub title: Option<String>,
+    /// What happens to the rows, in a word, and to which table; nothing, when they are only read.
+    pub change: Option<(&'static str, String)>,
     /// The query the rows come from, if there is one.
     pub query: Option<&'p PlannedQuery>,
     /// The parts that run before, with their names.
@@ -281,7 +281,9 @@ impl PreparedDml {
     /// None are expected: looking through the plan returns a `Result`, but nothing in it fails.
     pub(crate) fn can_be_repeated(&self, engine: &Engine) -> SqlResult<bool> {
         let relation = self.relation();
-        if relation.kind == RelationKind::Found || relation.open {
+        // What a number without a unit means is in the limits of a type, which parameters do not have.
+        let is_limited = |column: &RelationColumn| matches!(column.sql_type, SqlType::Limited(_));
+        if relation.kind == RelationKind::Found || relation.open || relation.columns.iter().any(is_limited) {
             return Ok(false);
         }
         match self {
@@ -301,7 +303,7 @@ impl PreparedDml {
             PreparedDml::Merge(merge) => ("Merge", Some(merge.input())),
             PreparedDml::With(with) => return with.outline(),
         };
-        Outline { title: Some(format!("{verb} on {}", self.relation().name)), query, parts: Vec::new() }
+        Outline { change: Some((verb, self.relation().name.clone())), query, parts: Vec::new() }
     }
 
     /// Runs it: everything is handed to `writes`, and committed where that is outside a transaction.

@@ -195,7 +195,8 @@ fn keep_unknown(old: &ArrayRef, new: ArrayRef) -> SqlResult<ArrayRef> {
 /// Whether a clause names, or shows with `*`, one of the columns that the store sets.
 fn shows_versions(meant: &MeantChange, relation: &Relation) -> bool {
     let change = &meant.change;
-    let is_set_by_store = |column: &RelationColumn| matches!(column.source, ColumnSource::Timestamp | ColumnSource::ETag);
+    let is_set_by_store =
+        |column: &RelationColumn| matches!(column.source, ColumnSource::Timestamp | ColumnSource::ETag);
     let mut shows = false;
     let mut see = |entry: usize, column: Column| {
         shows |= entry == change.target

@@ -71,10 +71,9 @@ pub(super) fn target_named(relation: &Relation, name: &str) -> SqlResult<TargetC
         )),
         Some((index, _)) => Ok(TargetColumn::Known(index)),
         None if relation.open => Ok(TargetColumn::New(tablegate_store::model::PropertyName::parse(name)?)),
-        None => Err(SqlError::new(
-            ErrorKind::FeatureNotSupported,
-            format!("cannot assign to system column \"{name}\""),
-        )),
+        None => {
+            Err(SqlError::new(ErrorKind::FeatureNotSupported, format!("cannot assign to system column \"{name}\"")))
+        }
     }
 }
 

@@ -46,7 +46,11 @@ pub(crate) struct PreparedUpdate {
 impl PreparedUpdate {
     /// # Errors
     /// The errors of planning the statement.
-    pub(crate) async fn prepare(planner: &Planner<'_>, meant: &Arc<MeantChange>, assigned: &[Assigned]) -> SqlResult<Self> {
+    pub(crate) async fn prepare(
+        planner: &Planner<'_>,
+        meant: &Arc<MeantChange>,
+        assigned: &[Assigned],
+    ) -> SqlResult<Self> {
         let relation = meant.relation();
         let change = &meant.change;
         let (set, values) = SetClause::of(relation, &change.relation, assigned, planner.reading())?;

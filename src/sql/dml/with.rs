@@ -109,7 +109,7 @@ impl PreparedWith {
 
     /// What EXPLAIN shows: the statement behind WITH, over the parts that run before it.
     pub(crate) fn outline(&self) -> Outline<'_> {
-        let mut outline = self.main.outline().unwrap_or(Outline { title: None, query: None, parts: Vec::new() });
+        let mut outline = self.main.outline().unwrap_or(Outline { change: None, query: None, parts: Vec::new() });
         let parts = self.parts.iter().filter_map(|part| Some((&*part.name, part.step.outline()?)));
         outline.parts = parts.collect();
         outline
@@ -144,9 +144,7 @@ impl PreparedWith {
             }
         }
         match &self.main {
-            Step::Change(planned) => {
-                self.change(planner, planned, PartPlace::Behind, &rows, parameters, writes).await
-            }
+            Step::Change(planned) => self.change(planner, planned, PartPlace::Behind, &rows, parameters, writes).await,
             Step::Query(query) => {
                 let stream = self.query(planner, PartPlace::Behind, &rows, parameters).await?;
                 // All of it runs before anything is committed: it may still fail.
@@ -204,7 +202,9 @@ impl Step {
     ) -> SqlResult<Self> {
         Ok(match means {
             MeantPart::Query(query) => Step::Query(Box::new(meant.plan(planner, &query, place, rows).await?)),
-            MeantPart::Change(change) => Step::Change(Box::new(Box::pin(PreparedDml::of_meant(planner, &change)).await?)),
+            MeantPart::Change(change) => {
+                Step::Change(Box::new(Box::pin(PreparedDml::of_meant(planner, &change)).await?))
+            }
         })
     }
 
@@ -226,7 +226,7 @@ impl Step {
     fn outline(&self) -> Option<Outline<'_>> {
         match self {
             Step::Inline => None,
-            Step::Query(query) => Some(Outline { title: None, query: Some(query), parts: Vec::new() }),
+            Step::Query(query) => Some(Outline { change: None, query: Some(query), parts: Vec::new() }),
             Step::Change(change) => Some(change.outline()),
         }
     }

@@ -45,5 +45,5 @@ pub(super) use fold::{constants, folded, has_constant_part, is_foldable, is_immu
 pub(super) use kernels::{Choice, Found, choice_of};
 pub(super) use parameters::{Parameters, index as parameter_number, value_of as parameter_value};
 pub(super) use pass::{EntryRow, Forms, Surroundings, engine_form, no_stored_type, outward, sub_query_of};
-pub(super) use printed::{printed, printed_physical};
+pub(super) use printed::{of_column, printed, printed_physical};
 pub(super) use set_functions::columns_of as set_columns;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::Field;
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::expr::{InList, Like};
+use datafusion::logical_expr::expr::{AggregateFunction, InList, Like};
 use datafusion::logical_expr::{Between, BinaryExpr, Case, Expr, Operator, ScalarUDF};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, expressions as physical};
 use datafusion::physical_expr_common::physical_expr::fmt_sql;
@@ -67,6 +67,11 @@ pub(crate) fn printed(expr: &Expr) -> String {
         Expr::Case(case) => of_case(case),
         Expr::Cast(cast) => cast_to(&printed(&cast.expr), &ValueType::of_field(&cast.field)),
         Expr::ScalarFunction(call) => of_call(&call.func, call.args.iter().map(printed).collect()),
+        Expr::AggregateFunction(call) => of_aggregate(call),
+        Expr::WindowFunction(call) => {
+            let arguments = call.params.args.iter().map(printed).collect::<Vec<_>>();
+            format!("{} OVER (?)", called(call.fun.name(), &arguments))
+        }
         Expr::Placeholder(parameter) => parameter.id.clone(),
         Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) => {
             "(SubPlan)".to_owned()
@@ -75,10 +80,14 @@ pub(crate) fn printed(expr: &Expr) -> String {
     }
 }
 
-/// The same of an expression that runs.
-pub(crate) fn printed_physical(expr: &Arc<dyn PhysicalExpr>) -> String {
+/// The same of an expression that runs, with other names for its columns where there are such.
+pub(crate) fn printed_physical(
+    expr: &Arc<dyn PhysicalExpr>,
+    named: &dyn Fn(&physical::Column) -> Option<String>,
+) -> String {
+    let printed_physical = |expr: &Arc<dyn PhysicalExpr>| printed_physical(expr, named);
     if let Some(column) = expr.downcast_ref::<physical::Column>() {
-        quote_ident(&shown_labels(column.name()))
+        named(column).unwrap_or_else(|| of_column(column.name()))
     } else if let Some(value) = expr.downcast_ref::<physical::Literal>() {
         literal(value.value(), None)
     } else if let Some(binary) = expr.downcast_ref::<physical::BinaryExpr>() {
@@ -119,6 +128,25 @@ pub(super) fn bare(text: &str) -> &str {
 pub(super) fn called(function: &str, arguments: &[String]) -> String {
     let arguments: Vec<&str> = arguments.iter().map(|argument| bare(argument)).collect();
     format!("{function}({})", arguments.join(", "))
+}
+
+/// A column that the plan has named after what is computed in it stands in parentheses, as in PostgreSQL.
+pub(crate) fn of_column(name: &str) -> String {
+    let name = shown_labels(name);
+    if name.contains('(') { format!("({name})") } else { quote_ident(&name) }
+}
+
+fn of_aggregate(call: &AggregateFunction) -> String {
+    let params = &call.params;
+    let is_of_rows =
+        matches!(params.args.as_slice(), [Expr::Literal(value, _)] if call.func.name() == "count" && !value.is_null());
+    let arguments = match is_of_rows {
+        true => "*".to_owned(),
+        false => params.args.iter().map(|argument| bare(&printed(argument)).to_owned()).collect::<Vec<_>>().join(", "),
+    };
+    let distinct = if params.distinct { "DISTINCT " } else { "" };
+    let filter = params.filter.as_ref().map(|filter| format!(" FILTER (WHERE {})", printed(filter)));
+    format!("{}({distinct}{arguments}){}", call.func.name(), filter.unwrap_or_default())
 }
 
 fn of_call(function: &ScalarUDF, arguments: Vec<String>) -> String {

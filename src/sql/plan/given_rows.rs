@@ -31,6 +31,8 @@ impl GivenRows {
 
 /// The columns under their numbers: columns of several entries may have one name.
 fn numbered(schema: &Schema) -> SchemaRef {
-    let field = |(number, field): (usize, &Arc<Field>)| field.as_ref().clone().with_name(number.to_string()).with_nullable(true);
+    let field = |(number, field): (usize, &Arc<Field>)| {
+        field.as_ref().clone().with_name(number.to_string()).with_nullable(true)
+    };
     Arc::new(Schema::new(schema.fields().iter().enumerate().map(field).collect::<Vec<_>>()))
 }

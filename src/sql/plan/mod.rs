@@ -32,8 +32,8 @@ pub(super) use assigned::Receiver;
 pub(super) use column_names::resolve_column;
 pub(super) use given_rows::GivenRows;
 pub(super) use meaning::{
-    FoundChange, Meaning, Meant, MeantChange, MeantChanges, MeantPart, MeantParts, PartRows, Place as PartPlace, Renamed,
-    change_syntax,
+    FoundChange, Meaning, Meant, MeantChange, MeantChanges, MeantPart, MeantParts, PartRows, Place as PartPlace,
+    Renamed, change_syntax,
 };
 pub(super) use numbered::numbered;
 pub(super) use planned_query::{CurrentIn, PlannedQuery};

@@ -49,14 +49,7 @@ pub(crate) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(crate) fn new(engine: &'a Engine, reads: Arc<Reads>, system: Arc<dyn SystemRelations>) -> Self {
-        Self {
-            engine,
-            reads,
-            system,
-            given: Tables::default(),
-            is_kept: false,
-            is_plain: false,
-        }
+        Self { engine, reads, system, given: Tables::default(), is_kept: false, is_plain: false }
     }
 
     /// The same, for expressions that are kept: words like `now` in literals are refused.

@@ -16,8 +16,8 @@ mod session;
 
 pub(super) use blocks::Sequences;
 pub(super) use calls::take_next_calls;
-pub(super) use functions::waits;
 pub(super) use functions::find as function;
+pub(super) use functions::waits;
 pub(super) use options::{altered, check_restart, created};
 pub(super) use rows::provider;
 pub(super) use session::SessionSequences;

@@ -16,7 +16,7 @@ use super::show::{text_column, text_rows};
 use super::{Position, Session};
 use crate::catalog::duplicate_table;
 use crate::dml::{Outline, PreparedDml};
-use crate::explain::{ExplainFormat, ExplainOptions, Shown, render, render_nothing};
+use crate::explain::{Doing, ExplainFormat, ExplainOptions, Shown, Times, render, render_nothing};
 use crate::locking::LockingQuery;
 use crate::observe::SeenStatement;
 use crate::outcome::{Outcome, ResultColumn, RowsTag};
@@ -43,6 +43,8 @@ pub(super) fn columns(explain: &ExplainCommand) -> SqlResult<Arc<[ResultColumn]>
 /// A statement with its plan, as it is explained.
 #[derive(Clone, Copy)]
 struct Explained<'e> {
+    /// When planning began.
+    began: Instant,
     plan: &'e Plan,
     statement: &'e Statement,
     declared: &'e [SqlType],
@@ -64,13 +66,15 @@ impl Session {
             Command::CreateTableAs(create) => self.explain_create_as(create, position, &options).await?,
             Command::Cursor(CursorCommand::Declare(declare)) => {
                 self.check_privileges(&declare.query.command).await?;
+                let began = Instant::now();
                 let (plan, _) = plan(&self.planner(), &declare.query, declared).await?;
-                let explained = Explained { plan: &plan, statement: &declare.query, declared, parameters };
+                let explained = Explained { began, plan: &plan, statement: &declare.query, declared, parameters };
                 self.explain_plan(&explained, position, &options).await?
             }
             _ => {
+                let began = Instant::now();
                 let (plan, _) = plan(&self.planner(), inner, declared).await?;
-                let explained = Explained { plan: &plan, statement: inner, declared, parameters };
+                let explained = Explained { began, plan: &plan, statement: inner, declared, parameters };
                 self.explain_plan(&explained, position, &options).await?
             }
         };
@@ -84,11 +88,11 @@ impl Session {
         position: Position,
         options: &ExplainOptions,
     ) -> SqlResult<Vec<String>> {
-        let Explained { plan, statement, declared, parameters } = *explained;
+        let Explained { began, plan, parameters, .. } = *explained;
         match plan {
-            Plan::Query(query) => self.explain_query(query, parameters, options).await,
-            Plan::Dml(dml) => self.explain_dml(dml, statement, declared, parameters, position, options).await,
-            Plan::Locking(query) => self.explain_locking(query, statement, declared, parameters, options).await,
+            Plan::Query(query) => self.explain_query(began, query, parameters, options).await,
+            Plan::Dml(dml) => self.explain_dml(dml, explained, position, options).await,
+            Plan::Locking(query) => self.explain_locking(query, explained, options).await,
             Plan::LockingStatement(_) => {
                 Err(SqlError::not_supported("EXPLAIN of a statement with a locking sub-query")
                     .with_hint("Leave the locking clause out to see the plan."))
@@ -109,8 +113,9 @@ impl Session {
         let statement = prepared.statement();
         self.check_privileges(&statement.command).await?;
         let declared = &prepared.parameters;
+        let began = Instant::now();
         let (plan, _) = Box::pin(plan(&self.planner(), statement, declared)).await?;
-        let explained = Explained { plan: &plan, statement, declared, parameters: &values };
+        let explained = Explained { began, plan: &plan, statement, declared, parameters: &values };
         self.explain_plan(&explained, position, options).await
     }
 
@@ -129,20 +134,22 @@ impl Session {
             self.notice(Notice::info(format!("relation \"{}\" already exists, skipping", name.name)));
             return Ok(render_nothing("CREATE TABLE AS", options));
         }
+        let began = Instant::now();
         let planner = self.planner();
         let query = planner.plan(&create.query, &[]).await?;
         let (state, physical) = planner.physical(&query, &[]).await?;
-        let mut elapsed = None;
+        let mut times = Times { planning: began.elapsed(), execution: None };
         if options.analyze {
             let started = Instant::now();
             Box::pin(self.create_table_as(create, position)).await?;
-            elapsed = Some(started.elapsed());
+            times.execution = Some(started.elapsed());
         }
-        Ok(render(Shown::of(physical, reads(&state), false), elapsed, &not_analyzed(options)))
+        Ok(render(Shown::of(physical, reads(&state), false), times, &not_counted(options)))
     }
 
     async fn explain_query(
         &self,
+        began: Instant,
         query: &PlannedQuery,
         parameters: &[ScalarValue],
         options: &ExplainOptions,
@@ -150,60 +157,58 @@ impl Session {
         let planner = self.planner();
         let is_direct = options.verbose && planner.is_read_directly(query, parameters)?;
         let (state, mut physical) = planner.physical(query, parameters).await?;
-        let mut elapsed = None;
+        let mut times = Times { planning: began.elapsed(), execution: None };
         if options.analyze {
             let started = Instant::now();
             physical = planner.analyze(&state, &physical).await?;
-            elapsed = Some(started.elapsed());
+            times.execution = Some(started.elapsed());
         }
-        Ok(render(Shown::of(physical, reads(&state), is_direct), elapsed, options))
+        Ok(render(Shown::of(physical, reads(&state), is_direct), times, options))
     }
 
     /// What a locking query reads; with ANALYZE its rows are locked, as in PostgreSQL.
     async fn explain_locking(
         &mut self,
         query: &LockingQuery,
-        statement: &Statement,
-        declared: &[SqlType],
-        parameters: &[ScalarValue],
+        explained: &Explained<'_>,
         options: &ExplainOptions,
     ) -> SqlResult<Vec<String>> {
+        let Explained { began, statement, declared, parameters, .. } = *explained;
         let (state, physical) = self.planner().physical(query.input(), parameters).await?;
-        let mut elapsed = None;
+        let mut times = Times { planning: began.elapsed(), execution: None };
         if options.analyze {
             let started = Instant::now();
             self.run_locking(&statement.command, declared, query, parameters).await?;
-            elapsed = Some(started.elapsed());
+            times.execution = Some(started.elapsed());
         }
-        let shown = Shown { title: Some("LockRows".to_owned()), ..Shown::of(physical, reads(&state), false) };
-        Ok(render(shown, elapsed, &not_analyzed(options)))
+        let shown = Shown { doing: Some(Doing::Locks), ..Shown::of(physical, reads(&state), false) };
+        Ok(render(shown, times, &not_counted(options)))
     }
 
     /// The rows a change reads. What its own run reads is not counted: the plan is printed as planned.
     async fn explain_dml(
         &mut self,
         dml: &PreparedDml,
-        statement: &Statement,
-        declared: &[SqlType],
-        parameters: &[ScalarValue],
+        explained: &Explained<'_>,
         position: Position,
         options: &ExplainOptions,
     ) -> SqlResult<Vec<String>> {
+        let Explained { began, statement, declared, parameters, .. } = *explained;
         let mut shown = self.shown(dml.outline(), parameters).await?;
-        let mut elapsed = None;
+        let mut times = Times { planning: began.elapsed(), execution: None };
         if options.analyze {
             let started = Instant::now();
             self.extent = Some(Extent::default());
             let done = self.explain_change(dml, statement, declared, parameters, position).await;
             let extent = self.extent.take().unwrap_or_default();
             done?;
-            elapsed = Some(started.elapsed());
+            times.execution = Some(started.elapsed());
             // What a block writes is committed with all of it.
             if !self.transaction.is_open() {
                 shown.committed = Some((extent.egts, extent.partitions));
             }
         }
-        Ok(render(shown, elapsed, &not_analyzed(options)))
+        Ok(render(shown, times, &not_counted(options)))
     }
 
     /// The physical plans of a statement's queries.
@@ -215,7 +220,7 @@ impl Session {
             }
             None => Shown::default(),
         };
-        shown.title = outline.title;
+        shown.doing = outline.change.map(|(operation, relation)| Doing::Changes { operation, relation });
         for (name, part) in outline.parts {
             shown.parts.push((format!("CTE {name}"), Box::pin(self.shown(part, parameters)).await?));
         }
@@ -243,8 +248,10 @@ fn reads(state: &SessionState) -> Option<Arc<Reads>> {
     state.config().get_extension::<Reads>()
 }
 
-fn not_analyzed(options: &ExplainOptions) -> ExplainOptions {
-    ExplainOptions { analyze: false, ..options.clone() }
+/// Where the run that is analyzed is not that of the plan that is printed.
+fn not_counted(options: &ExplainOptions) -> ExplainOptions {
+    let summary = options.summary.or(Some(options.analyze));
+    ExplainOptions { analyze: false, summary, ..options.clone() }
 }
 
 /// Reads `ANALYZE`, `VERBOSE` and the options in parentheses.
@@ -256,8 +263,9 @@ fn options(explain: &ExplainCommand) -> SqlResult<ExplainOptions> {
             "analyze" => found.analyze = flag(option)?,
             "verbose" => found.verbose = flag(option)?,
             "timing" => found.timing = flag(option)?,
-            "summary" => found.summary = flag(option)?,
-            "costs" | "buffers" | "wal" | "settings" => {
+            "summary" => found.summary = Some(flag(option)?),
+            "costs" => found.costs = flag(option)?,
+            "buffers" | "wal" | "settings" => {
                 flag(option)?;
             }
             "format" => found.format = format(option)?,

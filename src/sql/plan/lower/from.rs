@@ -8,11 +8,11 @@ use datafusion::common::{Column, DFSchema, JoinType, ScalarValue, TableReference
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Values};
 use datafusion::prelude::lit;
-use tablegate_bind::BoundQuery;
 use tablegate_bind::catalogue::{RelationColumn, RelationRef};
 use tablegate_bind::expr::{BoundExpr, ExprKind};
 use tablegate_bind::query::bound::{JoinColumn, JoinKind, JoinTree, RangeEntry, RangeSource, SetOperator, SetTree};
 use tablegate_bind::statement::BoundStatement;
+use tablegate_bind::{BoundQuery, Oid};
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::oid::declared_of_oid;
 use tablegate_types::sql_type::SqlType;
@@ -43,7 +43,7 @@ impl Lowering<'_> {
         if let Some((query, rows)) = self.over
             && std::ptr::eq(query, level.query)
         {
-            return given(rows, level);
+            return self.given(rows, level);
         }
         let mut joined: Option<LogicalPlan> = None;
         for tree in &level.query.from {
@@ -234,8 +234,7 @@ impl Lowering<'_> {
             None => scan,
             Some(oid) => {
                 let scan = scan.build()?;
-                let oid = Expr::Literal(ScalarValue::UInt32(Some(oid)), None);
-                let oid = self.forms.cast(oid, &SqlType::Oid, &Around::beside(self, level))?;
+                let oid = self.table_oid(oid, level)?;
                 let columns: Vec<Expr> =
                     columns_of(&scan).chain([oid.alias_qualified(Some(key.clone()), TABLE_OID)]).collect();
                 LogicalPlanBuilder::from(scan).project(columns)?
@@ -258,6 +257,34 @@ impl Lowering<'_> {
         let (plan, is_there) = self.marked(plan, number, &name, level)?;
         level.set_columns(number, EntryColumns { columns, is_there });
         Ok(plan)
+    }
+
+    /// The rows that a query is computed over: each of their columns is one of an entry's.
+    fn given(&self, rows: &GivenRows, level: &Level<'_>) -> SqlResult<LogicalPlan> {
+        let plan = LogicalPlanBuilder::scan("given rows", provider_as_source(rows.provider.clone()), None)?.build()?;
+        level.reads(&plan);
+        for (number, entry) in level.query.range.iter().enumerate() {
+            let table = match &entry.source {
+                RangeSource::Table { relation, .. } => self.tables.get(&relation.oid).and_then(|table| table.oid),
+                _ => None,
+            };
+            let mut columns = Vec::with_capacity(entry.columns.len());
+            for (column, named) in entry.columns.iter().enumerate() {
+                let at = rows.columns.iter().position(|known| *known == (number, column));
+                columns.push(match (at, table) {
+                    (Some(at), _) => Some(Expr::Column(Column::from(plan.schema().qualified_field(at)))),
+                    (None, Some(oid)) if named.name == TABLE_OID => Some(self.table_oid(oid, level)?),
+                    _ => None,
+                });
+            }
+            level.set_columns(number, EntryColumns { columns, is_there: None });
+        }
+        Ok(plan)
+    }
+
+    fn table_oid(&self, oid: Oid, level: &Level<'_>) -> SqlResult<Expr> {
+        let oid = Expr::Literal(ScalarValue::UInt32(Some(oid)), None);
+        self.forms.cast(oid, &SqlType::Oid, &Around::beside(self, level))
     }
 
     /// The rows with a column that is true in all of them, where it will be asked whether one is there.
@@ -307,21 +334,6 @@ impl Lowering<'_> {
         level.set_columns(number, EntryColumns { columns, is_there });
         Ok(plan)
     }
-}
-
-/// The rows that a query is computed over: each of their columns is one of an entry's.
-fn given(rows: &GivenRows, level: &Level<'_>) -> SqlResult<LogicalPlan> {
-    let plan = LogicalPlanBuilder::scan("given rows", provider_as_source(rows.provider.clone()), None)?.build()?;
-    level.reads(&plan);
-    for (number, entry) in level.query.range.iter().enumerate() {
-        let column = |column: usize| {
-            let at = rows.columns.iter().position(|known| *known == (number, column))?;
-            Some(Expr::Column(Column::from(plan.schema().qualified_field(at))))
-        };
-        let columns = (0..entry.columns.len()).map(column).collect();
-        level.set_columns(number, EntryColumns { columns, is_there: None });
-    }
-    Ok(plan)
 }
 
 /// Whether a plan calls a function whose value is another one each time.

@@ -13,6 +13,7 @@ use tablegate_types::error::{SqlError, SqlResult};
 
 use super::level::{Around, Level};
 use super::{Lowering, add_parts, columns_of, with_parts};
+use crate::expr::printed;
 use crate::syntax::unique_names;
 
 /// Columns that no query can name: by which groups a row of a grouping set is not grouped, and its copies.
@@ -226,7 +227,10 @@ fn found(expr: &Expr, input: &DFSchema, groups: &mut Vec<Expr>, aggregates: &mut
 
 /// What a column of the groups is called: as it is written, but not as a column of theirs without its table.
 fn written(expr: &Expr, groups: &[Expr]) -> String {
-    let written = expr.schema_name().to_string();
+    let written = match expr {
+        Expr::AggregateFunction(_) => printed(expr),
+        _ => expr.schema_name().to_string(),
+    };
     let is_column = |group: &Expr| match group {
         Expr::Column(column) => column.name == written || column.flat_name() == written,
         _ => false,

@@ -39,10 +39,10 @@ use tablegate_types::interrupt;
 use tablegate_types::stack::deeper;
 
 use self::level::Level;
-use super::size::too_complex;
-use super::system::SystemRelations;
 use super::given_rows::GivenRows;
 use super::meaning::PartRows;
+use super::size::too_complex;
+use super::system::SystemRelations;
 use super::tables::{TableEntry, Tables};
 use crate::expr::{Forms, Parameters};
 use crate::limits::MAX_RELATIONS;

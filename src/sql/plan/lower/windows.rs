@@ -7,6 +7,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan, SortExpr, Window};
 use tablegate_types::error::SqlResult;
 
 use super::{Lowering, add_parts, with_parts};
+use crate::expr::printed;
+use crate::syntax::unique_names;
 
 impl Lowering<'_> {
     /// The rows with the values of the window functions, and the expressions over these.
@@ -28,12 +30,13 @@ impl Lowering<'_> {
         }
         nodes.sort_by_key(|node| std::cmp::Reverse(sort_of(&node[0]).map_or(0, |(by, order)| by.len() + order.len())));
         // Different calls may be written alike.
+        let written: Vec<String> = nodes.iter().flatten().map(printed).collect();
+        let mut names = unique_names(&written).into_iter();
         let mut columns: Vec<(Expr, String)> = Vec::new();
         let mut plan = input;
         for node in nodes {
             let mut named = Vec::with_capacity(node.len());
-            for call in node {
-                let name = format!("window#{}", self.next_number());
+            for (call, name) in node.into_iter().zip(&mut names) {
                 columns.push((call.clone(), name.clone()));
                 named.push(call.alias(name));
             }

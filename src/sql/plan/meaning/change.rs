@@ -135,6 +135,21 @@ impl MeantChange {
         self.named.plan(planner, query, self.part.as_ref(), target, None).await
     }
 
+    /// Plans a query that an INSERT takes its rows from as one of its own; `None` where it reads parts of a WITH around it.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(crate) async fn plan_alone(
+        &self,
+        planner: &Planner<'_>,
+        query: &BoundQuery,
+    ) -> SqlResult<Option<PlannedQuery>> {
+        if self.part.is_some() || !self.change.with.is_empty() {
+            return Ok(None);
+        }
+        self.named.plan(planner, query, None, None, None).await.map(Some)
+    }
+
     /// The same of a query over these rows.
     ///
     /// # Errors
@@ -171,11 +186,7 @@ fn numbered((number, expr): (usize, BoundExpr)) -> Target {
 }
 
 /// The table that is changed, and the same as queries read it that find its rows.
-fn target_of(
-    planner: &Planner<'_>,
-    change: &BoundChange,
-    named: &Named,
-) -> SqlResult<(Arc<Relation>, TableEntry)> {
+fn target_of(planner: &Planner<'_>, change: &BoundChange, named: &Named) -> SqlResult<(Arc<Relation>, TableEntry)> {
     let bound = &change.relation;
     let name = &bound.name;
     let wrong = |message: String| SqlError::new(ErrorKind::WrongObjectType, message);

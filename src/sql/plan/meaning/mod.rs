@@ -8,9 +8,9 @@ mod printed;
 mod statement;
 
 pub(super) use self::catalogue::KnownTables;
-pub(crate) use self::printed::Renamed;
 pub(crate) use self::change::MeantChange;
 pub(crate) use self::named::{FoundChange, PartRows};
 pub(crate) use self::parts::{MeantChanges, MeantPart, MeantParts, Place};
-pub(crate) use self::statement::{Meaning, Meant, MeantQuery, change_syntax};
+pub(crate) use self::printed::Renamed;
 pub(super) use self::statement::asks;
+pub(crate) use self::statement::{Meaning, Meant, MeantQuery, change_syntax};

@@ -41,7 +41,7 @@ pub(crate) enum Place {
 /// What a part means.
 pub(crate) enum MeantPart {
     Change(Arc<MeantChange>),
-    Query(BoundQuery),
+    Query(Box<BoundQuery>),
 }
 
 impl MeantChanges {
@@ -92,7 +92,7 @@ impl MeantParts {
             Place::With(number) => &self.with.with[number].statement,
         };
         match statement {
-            BoundStatement::Query(query) => Ok(MeantPart::Query((**query).clone())),
+            BoundStatement::Query(query) => Ok(MeantPart::Query(query.clone())),
             BoundStatement::Change(change) => {
                 let part = Some(self.surroundings(place, rows));
                 MeantChange::new(planner, (**change).clone(), &self.named, part).map(MeantPart::Change)

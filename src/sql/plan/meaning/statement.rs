@@ -229,7 +229,9 @@ pub(crate) fn change_syntax(command: &Command) -> Option<(Syntax<'_>, Overriding
 fn syntax_of(command: &Command) -> Option<(Syntax<'_>, Overriding)> {
     let syntax = match command {
         Command::Query(query) => Syntax::Query(query),
-        Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => return change_syntax(command),
+        Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {
+            return change_syntax(command);
+        }
         Command::Explain(explain) => return syntax_of(&explain.inner.command),
         Command::CreateTableAs(command) => Syntax::Query(&command.query),
         Command::CreateView(create) => Syntax::Query(&create.query),
