@@ -9,8 +9,13 @@ pub(super) enum Verdict {
 }
 
 /// What a refusal says, and what follows from one.
-const REFUSALS: &[&str] =
-    &["not supported", "current transaction is aborted", "cannot insert into view", "cannot update view"];
+const REFUSALS: &[&str] = &[
+    "not supported",
+    "recorded and not enforced",
+    "current transaction is aborted",
+    "cannot insert into view",
+    "cannot update view",
+];
 
 /// What there is not, when what would have made it is refused.
 const LEFT_OUT: &[&str] = &["relation", "table", "view", "function", "type", "schema", "role", "sequence", "index"];
@@ -52,6 +57,8 @@ fn read(word: &str) -> String {
         return "-".to_owned();
     }
     match word.parse::<f64>() {
+        // Zeros at the end of a number say nothing.
+        Ok(number) if word.contains('.') && number.fract() == 0.0 && number.abs() < 1e15 => format!("{number}"),
         Ok(number) if word.contains('.') => format!("{number:.9e}"),
         _ => word.to_owned(),
     }
@@ -81,7 +88,7 @@ mod tests {
 
     #[test]
     fn answers_are_compared_by_what_they_say() {
-        let shown = " a \n---\n 1.50\n 2\n(2 rows)\n";
+        let shown = " a \n---\n 1.50\n 2.000\n(2 rows)\n";
         assert_eq!(judge("SELECT", shown, " a \n-----\n 2\n 1.5\n(2 rows)\n"), Verdict::Alike);
         assert_eq!(judge("SELECT .. ORDER BY 1", shown, " a \n-----\n 2\n 1.5\n(2 rows)\n"), Verdict::Differs);
         assert_eq!(judge("SELECT (.. ORDER BY 1)", shown, "ERROR:  type x is not supported"), Verdict::Refused);

@@ -114,7 +114,7 @@ impl<'l> QueryPrinter<'l> {
                 self.values(rows);
                 self.out.push(")");
             }
-            RangeSource::With { level, number } => {
+            RangeSource::With { level, number, .. } => {
                 let name = self.part_of_with_named(*level, *number);
                 self.out.push(&quote_ident(&name));
             }
@@ -147,7 +147,7 @@ impl<'l> QueryPrinter<'l> {
     fn is_called(&self, range: &RangeEntry, name: &str) -> bool {
         match &range.source {
             RangeSource::Table { relation, .. } => self.level.settings.relations.table(relation) == name,
-            RangeSource::With { level, number } => self.part_of_with_named(*level, *number) == name,
+            RangeSource::With { level, number, .. } => self.part_of_with_named(*level, *number) == name,
             _ => false,
         }
     }

@@ -70,7 +70,7 @@ fn needed_by(at: usize, part: &BoundWith) -> Vec<usize> {
 
 fn add_needed(query: &BoundQuery, depth: usize, needed: &mut Vec<usize>) {
     for entry in &query.range {
-        if let RangeSource::With { level, number } = entry.source
+        if let RangeSource::With { level, number, .. } = entry.source
             && level == depth
         {
             needed.push(number);

@@ -66,6 +66,7 @@ impl RangeEntry {
     pub fn is_hidden(&self, column: usize) -> bool {
         match &self.source {
             RangeSource::Table { relation, .. } => relation.columns.get(column).is_some_and(|column| column.is_hidden),
+            RangeSource::With { shown, .. } => column >= *shown,
             _ => false,
         }
     }
@@ -93,6 +94,8 @@ pub enum RangeSource {
     With {
         level: usize,
         number: usize,
+        /// How many of its columns `*` shows: those behind them are the query's own.
+        shown: usize,
     },
     /// The columns of a join, each of which is one of what it joins, or made of one of each side.
     Join {
@@ -327,6 +330,8 @@ pub struct BoundWith {
     pub materialized: Option<bool>,
     /// It reads its own rows.
     pub is_recursive: bool,
+    /// It has SEARCH or CYCLE.
+    pub is_traced: bool,
     /// How often it is read from.
     pub uses: usize,
     pub place: Place,

@@ -217,7 +217,8 @@ impl Level<'_> {
         let columns = found.entry.columns();
         let name = alias.name.clone().unwrap_or_else(|| found.entry.name.clone());
         let columns = renamed(columns, &alias.columns, &name)?;
-        let source = RangeSource::With { level: found.level, number: found.number };
+        let shown = found.entry.shown();
+        let source = RangeSource::With { level: found.level, number: found.number, shown };
         let (has_alias, named_columns) = (alias.name.is_some(), alias.columns.len());
         Ok(self.add_entry(RangeEntry { name, has_alias, named_columns, columns, source, is_lateral: false }))
     }

@@ -109,7 +109,7 @@ impl Level<'_> {
                 (1..=relation.columns.len()).map(|column| Some(Origin { relation: relation.oid, column })).collect()
             }
             RangeSource::SubQuery(query) => query.results().map(|target| target.origin).collect(),
-            RangeSource::With { level, number } => self.withs.origins(*level, *number),
+            RangeSource::With { level, number, .. } => self.withs.origins(*level, *number),
             RangeSource::Join { columns } => columns
                 .iter()
                 .map(|column| match column {

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, OnceCell};
 
-use sqlparser::ast::{Cte, CteAsMaterialized, SetExpr, With};
+use sqlparser::ast::{Cte, CteAsMaterialized, Query, SetExpr, With};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::bound::{BoundWith, Origin, RangeColumn, RangeSource, Target};
@@ -10,6 +10,7 @@ use super::changes::BoundStatement;
 use super::level::{Context, Level};
 use super::recursion::{self, order_of};
 use super::select::{Parts, Purpose, bind_parts};
+use super::trace::{self, Trace};
 use crate::binder::folded;
 use crate::catalogue::{Lookup, oids};
 use crate::name::Name;
@@ -28,6 +29,8 @@ pub(crate) struct WithEntry {
     origins: OnceCell<Vec<Option<Origin>>>,
     /// The names that it gives its columns itself.
     given: Vec<String>,
+    /// How many columns SEARCH and CYCLE make, and how many it has for them itself.
+    traced: (usize, usize),
     uses: Cell<usize>,
     gives_nothing: Cell<bool>,
     /// It reads its own rows now.
@@ -58,7 +61,7 @@ pub(crate) struct BoundWiths {
 }
 
 impl WithEntry {
-    fn of(cte: &Cte, is_recursive: bool) -> Self {
+    fn of(cte: &Cte, is_recursive: bool, trace: &Trace) -> Self {
         Self {
             name: folded(&cte.alias.name),
             place: Place::start(cte.alias.name.span),
@@ -66,6 +69,7 @@ impl WithEntry {
             columns: OnceCell::new(),
             origins: OnceCell::new(),
             given: cte.alias.columns.iter().map(|column| folded(&column.name)).collect(),
+            traced: (trace.columns().len(), trace.own_columns().len()),
             uses: Cell::new(0),
             gives_nothing: Cell::new(false),
             is_open: Cell::new(false),
@@ -74,6 +78,13 @@ impl WithEntry {
 
     pub(crate) fn columns(&self) -> Vec<RangeColumn> {
         self.columns.get().cloned().unwrap_or_default()
+    }
+
+    /// How many of the columns `*` shows: where a query reads its own rows, none of those that trace them.
+    pub(crate) fn shown(&self) -> usize {
+        let (made, own) = self.traced;
+        let written = self.columns.get().map_or(0, Vec::len).saturating_sub(own);
+        if self.is_open.get() { written } else { written + made }
     }
 
     pub(crate) fn count_use(&self) {
@@ -189,6 +200,7 @@ impl BoundWiths {
             statement,
             materialized,
             is_recursive: entry.is_recursive,
+            is_traced: entry.traced.1 > 0,
             uses: entry.uses.get(),
             place: entry.place,
         });
@@ -206,6 +218,11 @@ pub(crate) fn bind_with(
     is_outermost: bool,
 ) -> SqlResult<BoundWiths> {
     let Some(With { recursive, cte_tables: parts, .. }) = with else { return Ok(BoundWiths::default()) };
+    let (split, traces) = match trace::has_clauses(parts) {
+        true => trace::parts_of(parts)?,
+        false => (Vec::new(), parts.iter().map(|_| Trace::default()).collect()),
+    };
+    let parts = if split.is_empty() { parts } else { &split };
     for (at, part) in parts.iter().enumerate() {
         let name = folded(&part.alias.name);
         if parts[..at].iter().any(|other| folded(&other.alias.name) == name) {
@@ -222,8 +239,12 @@ pub(crate) fn bind_with(
     }
     let (order, recursive_ones) =
         if *recursive { order_of(parts)? } else { ((0..parts.len()).collect(), vec![false; parts.len()]) };
-    let entries: Vec<WithEntry> =
-        parts.iter().zip(&recursive_ones).map(|(part, is_recursive)| WithEntry::of(part, *is_recursive)).collect();
+    let entries: Vec<WithEntry> = parts
+        .iter()
+        .zip(&recursive_ones)
+        .zip(&traces)
+        .map(|((part, is_recursive), trace)| WithEntry::of(part, *is_recursive, trace))
+        .collect();
     for (part, _) in parts.iter().zip(&recursive_ones).filter(|(_, is_recursive)| **is_recursive) {
         recursion::check(context, part)?;
     }
@@ -234,11 +255,42 @@ pub(crate) fn bind_with(
         let (part, entry) = (&parts[at], &entries[at]);
         let seen = if *recursive { entries.len() } else { at };
         let own = Withs { own: &entries, seen, outer: withs };
+        let traced = match traces[at].is_none() {
+            true => None,
+            false => Some(traced(context, part, entry, &traces[at], (&scope, &own), parameters)?),
+        };
+        let part = traced.as_ref().unwrap_or(part);
         let statement = bind_part(context, part, entry, (&scope, &own), parameters, is_outermost)?;
         let materialized = part.materialized.as_ref().map(|word| matches!(word, CteAsMaterialized::Materialized));
         statements[at] = Some((statement, materialized));
     }
     Ok(BoundWiths { entries, statements })
+}
+
+/// A part with what its SEARCH and CYCLE ask for.
+///
+/// # Errors
+/// 42601 for one that does not read its own rows.
+fn traced(
+    context: Context<'_>,
+    part: &Cte,
+    entry: &WithEntry,
+    trace: &Trace,
+    (scope, withs): (&Scope<'_>, &Withs<'_>),
+    parameters: &mut Parameters,
+) -> SqlResult<Cte> {
+    let not_recursive = || SqlError::new(ErrorKind::Syntax, "WITH query is not recursive").at_place(entry.place);
+    let SetExpr::SetOperation { left, .. } = &*part.query.body else { return Err(not_recursive()) };
+    if !entry.is_recursive {
+        return Err(not_recursive());
+    }
+    // The columns are known when the first part is.
+    let first = Query { body: left.clone(), ..(*part.query).clone() };
+    let bound = bind_parts(context, &Parts::of(&first)?, Some(scope), Some(withs), parameters, Purpose::default())?;
+    let given = entry.given.iter().cloned().map(Some).chain(std::iter::repeat(None));
+    let columns: Vec<String> =
+        bound.results().zip(given).map(|(target, given)| given.unwrap_or_else(|| target.name.clone())).collect();
+    trace.traced(part, &columns)
 }
 
 fn bind_part(
@@ -287,7 +339,7 @@ impl Level<'_> {
     /// Whether it reads from a query that is still being made.
     pub(super) fn reads_itself(&self) -> bool {
         self.query.range.iter().any(|entry| match entry.source {
-            RangeSource::With { level, number } => self.withs.entry(level, number).is_some_and(WithEntry::is_open),
+            RangeSource::With { level, number, .. } => self.withs.entry(level, number).is_some_and(WithEntry::is_open),
             _ => false,
         })
     }

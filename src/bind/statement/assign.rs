@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{Assignment, AssignmentTarget, Expr, ObjectName, ObjectNamePart, Spanned};
+use sqlparser::ast::{
+    Assignment, AssignmentTarget, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
+    ObjectNamePart, Spanned,
+};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::binder::{Binder, folded, name_of};
@@ -155,6 +158,12 @@ impl Level<'_> {
                 let place = self.before(place, &["("]);
                 self.items(items, |given| count(given, place))
             }
+            Expr::Function(function) if is_row(function) && names_all(function) => {
+                let row = self.binding(Usage::UpdateList, |binder| binder.bind(value))?;
+                let ExprKind::Row(items) = row.kind else { return Err(not_a_row(place)) };
+                count(items.len(), place)?;
+                Ok(items.into_iter().map(Source::Expr).collect())
+            }
             Expr::Function(function) if is_row(function) => {
                 let items = crate::query::row_items(function);
                 self.items(&items, |given| count(given, place))
@@ -196,7 +205,14 @@ fn not_a_row(place: Place) -> Box<SqlError> {
     SqlError::new(ErrorKind::FeatureNotSupported, message).at_place(place)
 }
 
-fn is_row(function: &sqlparser::ast::Function) -> bool {
+/// Whether all columns of a table are among a row's items: `ROW(t.*)`.
+fn names_all(function: &Function) -> bool {
+    let is_all =
+        |argument: &FunctionArg| matches!(argument, FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_)));
+    matches!(&function.args, FunctionArguments::List(list) if list.args.iter().any(is_all))
+}
+
+fn is_row(function: &Function) -> bool {
     matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(ident)]
         if ident.quote_style.is_none() && folded(ident) == "row")
 }

@@ -275,6 +275,16 @@ pub(super) fn check_target(meant: &MeantChange, conflict: &BoundConflict) -> Sql
     if is_key {
         return Ok(());
     }
+    let named: Vec<&str> = conflict.columns.iter().map(|column| bound.columns[*column].name.as_str()).collect();
+    let is_named = |recorded: &&Unenforced| {
+        let columns = &recorded.columns;
+        recorded.kind.is_unique()
+            && columns.iter().all(|column| named.contains(&column.as_str()))
+            && named.iter().all(|name| columns.iter().any(|column| column == name))
+    };
+    if let Some(recorded) = relation.constraints.unenforced.iter().find(is_named) {
+        return Err(only_recorded(relation, recorded));
+    }
     let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
     Err(SqlError::new(ErrorKind::InvalidColumnReference, message)
         .with_hint(format!("The only unique constraint is the primary key \"{}\".", relation.primary_key_name())))

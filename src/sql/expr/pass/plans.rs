@@ -8,7 +8,7 @@ use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{
     Distinct, Expr, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, RecursiveQuery, Sort,
-    SortExpr, Subquery, Values,
+    SortExpr, Subquery, TryCast, Values,
 };
 use tablegate_types::error::{ErrorKind, SqlError};
 use tablegate_types::sql_type::SqlType;
@@ -230,13 +230,17 @@ fn plainly_typed(input: Arc<LogicalPlan>, targets: &[Met]) -> Result<Arc<Logical
     let plain = |(index, target): (usize, &Met)| {
         let (qualifier, field) = schema.qualified_field(index);
         let column = Expr::Column(Column::from((qualifier, field)));
-        match target.value_type.field("", true).metadata() == field.metadata() {
-            true => (column, true),
-            false => {
-                let named = relabelled(column, &target.value_type).alias_qualified(qualifier.cloned(), field.name());
-                (named, false)
-            }
+        let typed = target.value_type.field("", true);
+        let is_plain = typed.metadata() == field.metadata();
+        if is_plain && field.is_nullable() {
+            return (column, true);
         }
+        let mut named = if is_plain { column } else { relabelled(column, &target.value_type) };
+        if !field.is_nullable() {
+            // What the optimizer makes of a term may have NULLs where the term as it is written has none.
+            named = Expr::TryCast(TryCast::new_from_field(Box::new(named), Arc::new(typed)));
+        }
+        (named.alias_qualified(qualifier.cloned(), field.name()), false)
     };
     let (columns, are_plain): (Vec<Expr>, Vec<bool>) = targets.iter().enumerate().map(plain).unzip();
     match are_plain.contains(&false) {

@@ -155,7 +155,7 @@ impl Lowering<'_> {
                 let plan = self.functions(functions, *with_ordinality, level)?;
                 self.named(if entry.is_lateral { beside(plan) } else { plan }, number, level)
             }
-            RangeSource::With { level: outside, number: part } => {
+            RangeSource::With { level: outside, number: part, .. } => {
                 self.named(self.with_part(*outside, *part, level)?, number, level)
             }
             RangeSource::Join { .. } | RangeSource::Excluded => {

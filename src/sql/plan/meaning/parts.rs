@@ -152,7 +152,7 @@ fn statement_reads(statement: &BoundStatement, level: usize, part: usize) -> boo
 }
 
 fn query_reads(query: &BoundQuery, level: usize, part: usize) -> bool {
-    let reads = |source: &RangeSource| matches!(source, RangeSource::With { level: at, number } if (*at, *number) == (level, part));
+    let reads = |source: &RangeSource| matches!(source, RangeSource::With { level: at, number, .. } if (*at, *number) == (level, part));
     let mut found = query.range.iter().any(|entry| reads(&entry.source));
     query.for_each_read_query(&mut |inner| found |= query_reads(inner, level + 1, part));
     found || query.sub_queries.iter().any(|inner| query_reads(inner, level + 1, part))

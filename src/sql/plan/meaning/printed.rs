@@ -3,7 +3,9 @@
 use sqlparser::ast::Query;
 use tablegate_bind::catalogue::Relation;
 use tablegate_bind::statement::Syntax;
-use tablegate_bind::{BoundStatement, Lookup, Oid, QueryPrinting, RelationNames, StatementBinder, query_text};
+use tablegate_bind::{
+    BoundQuery, BoundStatement, Lookup, Oid, QueryPrinting, RelationNames, StatementBinder, query_text,
+};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::catalogue::KnownTables;
@@ -70,6 +72,10 @@ impl Planner<'_> {
             let BoundStatement::Query(bound) = binder.bind(Syntax::Query(query), &mut of_types(&[]))? else {
                 return Err(SqlError::new(ErrorKind::Internal, "a view that changes rows"));
             };
+            if is_traced(&bound) {
+                return Err(SqlError::not_supported("SEARCH or CYCLE in a view")
+                    .with_hint("Write their columns out, or query with them from outside of a view."));
+            }
             let text = |pretty| {
                 let settings = QueryPrinting {
                     lookup: Lookup::new(&known),
@@ -92,6 +98,13 @@ impl Planner<'_> {
             Ok(Printed { definition, uses })
         })
     }
+}
+
+/// Whether a query, or one inside of it, has SEARCH or CYCLE, which it cannot be printed with.
+fn is_traced(query: &BoundQuery) -> bool {
+    let mut found = query.with.iter().any(|part| part.is_traced);
+    query.for_each_read_query(&mut |inner| found |= is_traced(inner));
+    found || query.sub_queries.iter().any(is_traced)
 }
 
 fn is_of_system(schema: &str) -> bool {

@@ -34,6 +34,7 @@ pub(crate) mod refused;
 pub(crate) mod respell;
 pub(crate) mod role;
 pub(crate) mod row_locks;
+mod search_cycle;
 pub(crate) mod sequence;
 pub(crate) mod set_config;
 pub(crate) mod set_forms;

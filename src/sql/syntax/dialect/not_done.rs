@@ -10,8 +10,6 @@ use crate::syntax::{is_significant, keyword};
 /// Words that begin a form, the words behind them, what it is called, and the way out.
 const FORMS: &[(&str, &str, &str)] = &[
     ("WHERE CURRENT OF", "WHERE CURRENT OF", "Name the row by its key."),
-    ("SEARCH BREADTH FIRST", "SEARCH in a recursive query", "Collect the path in an array, and order by it."),
-    ("SEARCH DEPTH FIRST", "SEARCH in a recursive query", "Collect the path in an array, and order by it."),
     ("COLLATION FOR (", "COLLATION FOR", "Text is ordered by its bytes."),
     ("TREAT (", "TREAT", "Use CAST."),
     ("XMLATTRIBUTES (", "the type xml", NO_XML),
@@ -62,11 +60,6 @@ fn refuse_here(words: &[&TokenWithSpan], at: usize, first: Option<Keyword>, in_s
     let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at));
     let is = |token: Option<&&TokenWithSpan>, wanted: &Token| token.is_some_and(|token| token.token == *wanted);
     let word = |word: &str| is_word(words[at], word);
-    if word("CYCLE") && is(before(1), &Token::RParen) && first != Some(Keyword::CREATE) && first != Some(Keyword::ALTER)
-    {
-        return Err(SqlError::not_supported("CYCLE in a recursive query")
-            .with_hint("Collect the path in an array, and stop where a row is in it."));
-    }
     if word("UESCAPE") && matches!(before(1).map(|t| &t.token), Some(Token::UnicodeStringLiteral(_))) {
         return Err(SqlError::not_supported("UESCAPE").with_hint("Escape with a backslash, or use E'\\u0041'."));
     }
@@ -221,7 +214,6 @@ mod tests {
             "SELECT substring(a FOR 2 FROM 1) FROM t",
             "UPDATE t SET a [ 1 : 2 ] = b",
             "INSERT INTO t (b, a[1]) VALUES (1, 2)",
-            "WITH RECURSIVE x AS (SELECT 1 AS a) CYCLE a SET c USING p SELECT * FROM x",
             "SELECT b IS NOT DOCUMENT FROM t",
             "SELECT XMLELEMENT(NAME a)",
         ] {

@@ -13,6 +13,7 @@ use tablegate_types::error::{SqlError, SqlResult};
 
 use super::grouped_queries::with_grouped_queries;
 use super::names::is_reserved;
+use super::search_cycle::with_search_and_cycle;
 use crate::syntax::{is_significant, keyword};
 
 /// Respells one statement.
@@ -31,7 +32,8 @@ pub(crate) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
     if !is_query && !makes_query {
         return Ok(tokens);
     }
-    let mut source = tokens.into_iter().filter(is_significant).peekable();
+    let tokens = with_search_and_cycle(tokens.into_iter().filter(is_significant).collect());
+    let mut source = tokens.into_iter().peekable();
     let mut kept: Vec<TokenWithSpan> = Vec::new();
     let mut in_merge = first == Some(Keyword::MERGE);
     // How deep the calls are whose last argument is VARIADIC.
