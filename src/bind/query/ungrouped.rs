@@ -167,11 +167,15 @@ impl Check<'_> {
         if self.of_grouping_only || self.columns.contains(&(entry, column)) || self.is_determined(entry) {
             return Ok(());
         }
-        // A merged column is grouped by if both that it is made of are.
+        // A merged column is grouped by if what it is made of is: one side's column, or of a full join both.
         if let RangeSource::Join { columns } = &self.query.range[entry].source
-            && let Some(JoinColumn::Merged { left, right, .. }) = column.and_then(|column| columns.get(column))
+            && let Some(JoinColumn::Merged { value, .. }) = column.and_then(|column| columns.get(column))
         {
-            for side in [left, right] {
+            let sides = match &value.kind {
+                ExprKind::Coalesce(both) => both.as_slice(),
+                _ => std::slice::from_ref(&**value),
+            };
+            for side in sides {
                 let side = side.without_implicit_casts();
                 if let ExprKind::Column { entry, column, .. } = side.kind {
                     self.column(side, entry, Some(column), depth)?;

@@ -24,7 +24,7 @@ use super::rows::RowsToWrite;
 use super::set_clause::SetClause;
 use super::target::TargetColumn;
 use super::writes::Writes;
-use crate::plan::{GivenRows, MeantChange, PlannedQuery, Planner};
+use crate::plan::{HeldRows, MeantChange, PlannedQuery, Planner};
 use crate::relation::{ColumnSource, Relation};
 use crate::scan::relation_rows;
 
@@ -341,7 +341,7 @@ impl MetRows {
     }
 
     /// Rows of the relation's columns, as many of both.
-    fn given(&self, stored: &RecordBatch, incoming: &RecordBatch) -> SqlResult<GivenRows> {
+    fn given(&self, stored: &RecordBatch, incoming: &RecordBatch) -> SqlResult<HeldRows> {
         let ordinals = Int64Array::from_iter_values((0_i64..).take(stored.num_rows()));
         let mut fields: Vec<FieldRef> = vec![Arc::new(SqlType::Int8.field("ordinal", false))];
         let mut columns: Vec<ArrayRef> = vec![Arc::new(ordinals)];
@@ -353,7 +353,7 @@ impl MetRows {
         }
         let schema = Arc::new(Schema::new(fields));
         let rows = RecordBatch::try_new(schema.clone(), columns)?;
-        GivenRows::new(&schema, places, vec![rows])
+        HeldRows::new(&schema, places, vec![rows])
     }
 }
 

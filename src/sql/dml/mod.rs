@@ -1,7 +1,8 @@
-//! INSERT, UPDATE, DELETE, MERGE: the statement's own input is planned and run, its rows become operations on the store.
+//! INSERT, UPDATE, DELETE, MERGE: the rows of queries become operations on the store.
 //!
-//! DataFusion never plans a write. What it runs is the SELECT inside: the keys, versions and new values. Where the
-//! operations go is decided once, in [`Writes`]: into the open transaction or straight into EGTs.
+//! DataFusion never plans a write. What it runs are queries over the bound statement: the keys, versions and new values of the
+//! rows that it changes, and what RETURNING shows of them. Where the operations go is decided once, in [`Writes`]: into the open
+//! transaction or straight into EGTs.
 
 mod assigned_values;
 mod changed_keys;

@@ -22,7 +22,7 @@ use super::own_types::shown;
 use super::writes::Writes;
 use crate::batches::keys_of_batch;
 use crate::outcome::{ResultColumn, RowStream};
-use crate::plan::{GivenRows, MeantChange, PlannedQuery, Planner};
+use crate::plan::{HeldRows, MeantChange, PlannedQuery, Planner};
 use crate::relation::{ColumnSource, Relation, RelationColumn};
 
 /// A RETURNING clause.
@@ -57,7 +57,7 @@ impl Returning {
         let query = BoundQuery { targets: change.returning.clone(), ..meant.query(Vec::new(), None, Vec::new()) };
         let fields = Self::row_schema(relation).fields().iter().chain(others.fields()).cloned().collect::<Vec<_>>();
         let schema = Arc::new(Schema::new(fields));
-        let rows = given_rows(meant, relation, &others, &schema, Vec::new())?;
+        let rows = held_rows(meant, relation, &others, &schema, Vec::new())?;
         let planned = meant.plan_over(planner, &query, &rows).await?;
         let shows_versions = shows_versions(meant, relation);
         let (relation, meant) = (relation.clone(), meant.clone());
@@ -151,7 +151,7 @@ impl Returning {
         parameters: &[ScalarValue],
         rows: Vec<RecordBatch>,
     ) -> SqlResult<RowStream> {
-        let rows = given_rows(&self.meant, &self.relation, &self.others, &self.schema, rows)?;
+        let rows = held_rows(&self.meant, &self.relation, &self.others, &self.schema, rows)?;
         let planned = self.meant.plan_over(planner, &self.query, &rows).await?;
         planner.run(&planned, parameters).await
     }
@@ -210,15 +210,15 @@ fn shows_versions(meant: &MeantChange, relation: &Relation) -> bool {
 }
 
 /// The rows of the target, and the columns of other tables behind theirs.
-fn given_rows(
+fn held_rows(
     meant: &MeantChange,
     relation: &Relation,
     others: &OtherColumns,
     schema: &Schema,
     rows: Vec<RecordBatch>,
-) -> SqlResult<GivenRows> {
+) -> SqlResult<HeldRows> {
     let own = (0..relation.columns.len()).map(|column| (meant.change.target, column));
-    GivenRows::new(schema, own.chain(others.places().iter().copied()).collect(), rows)
+    HeldRows::new(schema, own.chain(others.places().iter().copied()).collect(), rows)
 }
 
 /// The rows' columns from what an INSERT gave, NULL elsewhere; keys as they were encoded.

@@ -1,4 +1,4 @@
-//! The table a statement writes to, and the SELECT that finds the rows to change.
+//! The table that a statement writes to, and its columns as the statement names them.
 
 use std::sync::Arc;
 

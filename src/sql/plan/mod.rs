@@ -9,7 +9,7 @@ mod changes;
 mod column_names;
 mod constant;
 mod direct;
-mod given_rows;
+mod held_rows;
 mod joins;
 mod list_order;
 mod lower;
@@ -30,7 +30,7 @@ mod views;
 
 pub(super) use assigned::Receiver;
 pub(super) use column_names::resolve_column;
-pub(super) use given_rows::GivenRows;
+pub(super) use held_rows::HeldRows;
 pub(super) use meaning::{
     FoundChange, Meaning, Meant, MeantChange, MeantChanges, MeantPart, MeantParts, PartRows, Place as PartPlace,
     Renamed, change_syntax,

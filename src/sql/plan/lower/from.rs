@@ -22,7 +22,7 @@ use super::level::{Around, EntryColumns, Level, Part};
 use super::select::is_call;
 use super::{Lowering, columns_of};
 use crate::expr::sub_query_of;
-use crate::plan::given_rows::GivenRows;
+use crate::plan::held_rows::HeldRows;
 use crate::plan::once::once;
 use crate::plan::unnest::pieces::{one_row, values_as_union};
 use crate::syntax::unique_names;
@@ -43,7 +43,7 @@ impl Lowering<'_> {
         if let Some((query, rows)) = self.over
             && std::ptr::eq(query, level.query)
         {
-            return self.given(rows, level);
+            return self.held(rows, level);
         }
         let mut joined: Option<LogicalPlan> = None;
         for tree in &level.query.from {
@@ -260,8 +260,8 @@ impl Lowering<'_> {
     }
 
     /// The rows that a query is computed over: each of their columns is one of an entry's.
-    fn given(&self, rows: &GivenRows, level: &Level<'_>) -> SqlResult<LogicalPlan> {
-        let plan = LogicalPlanBuilder::scan("given rows", provider_as_source(rows.provider.clone()), None)?.build()?;
+    fn held(&self, rows: &HeldRows, level: &Level<'_>) -> SqlResult<LogicalPlan> {
+        let plan = LogicalPlanBuilder::scan("held rows", provider_as_source(rows.provider.clone()), None)?.build()?;
         level.reads(&plan);
         for (number, entry) in level.query.range.iter().enumerate() {
             let table = match &entry.source {

@@ -39,7 +39,7 @@ use tablegate_types::interrupt;
 use tablegate_types::stack::deeper;
 
 use self::level::Level;
-use super::given_rows::GivenRows;
+use super::held_rows::HeldRows;
 use super::meaning::PartRows;
 use super::size::too_complex;
 use super::system::SystemRelations;
@@ -54,7 +54,7 @@ pub(super) struct Statement<'s> {
     /// What the views mean that it reads from, by their numbers.
     pub views: &'s HashMap<Oid, BoundQuery>,
     /// The rows that the query is computed over, in the place of what it reads from.
-    pub over: Option<&'s GivenRows>,
+    pub over: Option<&'s HeldRows>,
     /// It names `tableoid`.
     pub names_tables: bool,
     /// The query whose WITH the query is in, if it is a part of a statement.
@@ -78,7 +78,7 @@ struct Lowering<'l> {
     tables: HashMap<Oid, &'l TableEntry>,
     views: &'l HashMap<Oid, BoundQuery>,
     /// The query that is computed over given rows, and these.
-    over: Option<(&'l BoundQuery, &'l GivenRows)>,
+    over: Option<(&'l BoundQuery, &'l HeldRows)>,
     /// The query with the statement's WITH, and the rows of parts of it that have run.
     parts: (&'l BoundQuery, &'l PartRows),
     state: &'l SessionState,

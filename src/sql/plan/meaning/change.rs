@@ -12,7 +12,7 @@ use tablegate_types::sql_type::SqlType;
 
 use super::named::{Named, Part};
 use crate::newest::TargetNumber;
-use crate::plan::given_rows::GivenRows;
+use crate::plan::held_rows::HeldRows;
 use crate::plan::planned_query::PlannedQuery;
 use crate::plan::planner::Planner;
 use crate::plan::tables::TableEntry;
@@ -158,7 +158,7 @@ impl MeantChange {
         &self,
         planner: &Planner<'_>,
         query: &BoundQuery,
-        rows: &GivenRows,
+        rows: &HeldRows,
     ) -> SqlResult<PlannedQuery> {
         self.named.plan(planner, query, self.part.as_ref(), Some(&self.target), Some(rows)).await
     }

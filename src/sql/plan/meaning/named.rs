@@ -17,7 +17,7 @@ use tablegate_types::sql_type::SqlType;
 use super::catalogue::KnownTables;
 use super::statement::{of_types, types_of, views_of};
 use crate::aside::aside;
-use crate::plan::given_rows::GivenRows;
+use crate::plan::held_rows::HeldRows;
 use crate::plan::lower::Statement;
 use crate::plan::planned_query::PlannedQuery;
 use crate::plan::planner::Planner;
@@ -123,7 +123,7 @@ impl Named {
         query: &BoundQuery,
         part: Option<&Part>,
         target: Option<&TableEntry>,
-        over: Option<&GivenRows>,
+        over: Option<&HeldRows>,
     ) -> SqlResult<PlannedQuery> {
         planner.see_what_it_asks(query, &self.views).await?;
         let around = part.and_then(|part| part.around.as_deref());

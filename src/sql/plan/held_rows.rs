@@ -10,13 +10,13 @@ use datafusion::datasource::MemTable;
 use tablegate_types::error::SqlResult;
 
 /// Rows, whose columns are some of the entries' of a query.
-pub(crate) struct GivenRows {
+pub(crate) struct HeldRows {
     pub(super) provider: Arc<dyn TableProvider>,
     /// Of each column the entry, and its number among the entry's columns.
     pub(super) columns: Vec<(usize, usize)>,
 }
 
-impl GivenRows {
+impl HeldRows {
     /// Batches of rows of this schema, each of whose columns is a column of an entry.
     ///
     /// # Errors
