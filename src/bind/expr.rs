@@ -350,6 +350,11 @@ impl BoundExpr {
         matches!(self.kind, ExprKind::Constant(Literal::Null))
     }
 
+    /// Whether it is the word DEFAULT.
+    pub fn is_default(&self) -> bool {
+        matches!(self.kind, ExprKind::Default)
+    }
+
     /// The value under casts that nobody asked for.
     pub fn without_implicit_casts(&self) -> &BoundExpr {
         let mut inner = self;

@@ -20,7 +20,7 @@ impl Level<'_> {
     pub(super) fn values(&mut self, values: &Values) -> SqlResult<()> {
         let rows = self.binding(Usage::Values, |binder| {
             let rows = bind_rows(binder, &values.rows, &mut |_, row| Ok(row))?;
-            match rows.iter().flatten().find(|value| matches!(value.kind, ExprKind::Default)) {
+            match rows.iter().flatten().find(|value| value.is_default()) {
                 Some(value) => {
                     let message = "DEFAULT is not allowed in this context";
                     Err(SqlError::new(ErrorKind::Syntax, message).at_place(value.place))

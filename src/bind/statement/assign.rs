@@ -93,7 +93,7 @@ pub(super) fn assigned(
     column: usize,
 ) -> SqlResult<BoundExpr> {
     let column = &relation.columns[column];
-    if matches!(value.kind, ExprKind::Default) {
+    if value.is_default() {
         let ty = binder.lookup.of_type(column.oid, column.typmod);
         return Ok(BoundExpr::new(ExprKind::Default, ty, value.place));
     }

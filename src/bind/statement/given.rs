@@ -4,7 +4,7 @@
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::catalogue::{Given, Relation};
-use crate::expr::{BoundExpr, ExprKind};
+use crate::expr::BoundExpr;
 use crate::query::bound::BoundWith;
 use crate::query::changes::{
     Assigned, BoundChange, BoundStatement, ChangeKind, InsertColumn, InsertSource, MergeAction, Overriding,
@@ -34,7 +34,7 @@ fn check_change(change: &BoundChange) -> SqlResult<()> {
         ChangeKind::Insert { source, columns, overriding, conflict, .. } => {
             let all_default = |at: usize| match source {
                 InsertSource::Defaults => true,
-                InsertSource::Rows(rows) => rows.iter().all(|row| row.get(at).is_none_or(is_default)),
+                InsertSource::Rows(rows) => rows.iter().all(|row| row.get(at).is_none_or(BoundExpr::is_default)),
                 InsertSource::Query { .. } => false,
             };
             check_inserted(relation, columns, &all_default, *overriding)?;
@@ -48,15 +48,11 @@ fn check_change(change: &BoundChange) -> SqlResult<()> {
             MergeAction::Update(assigned) => check_updated(relation, assigned),
             MergeAction::Insert { columns, values } => {
                 let values = values.as_deref().unwrap_or_default();
-                let all_default = |at: usize| values.get(at).is_none_or(is_default);
+                let all_default = |at: usize| values.get(at).is_none_or(BoundExpr::is_default);
                 check_inserted(relation, columns, &all_default, Overriding::Nothing)
             }
         }),
     }
-}
-
-fn is_default(value: &BoundExpr) -> bool {
-    matches!(value.kind, ExprKind::Default)
 }
 
 /// Columns that are set, each once.
@@ -72,7 +68,7 @@ fn check_updated(relation: &Relation, set: &[Assigned]) -> SqlResult<()> {
     in_order.sort_by_key(|one| one.column);
     for one in in_order {
         let column = &relation.columns[one.column];
-        let is_default = matches!(one.value.expr().kind, ExprKind::Default);
+        let is_default = one.value.expr().is_default();
         let why = match column.given {
             Given::Computed => "a generated column",
             Given::IdentityAlways => "an identity column defined as GENERATED ALWAYS",

@@ -48,11 +48,7 @@ impl Level<'_> {
         self.query.filter = Some(on);
         let mut clauses = Vec::with_capacity(merge.clauses.len());
         for clause in &merge.clauses {
-            let is_matched = match clause.clause_kind {
-                MergeClauseKind::Matched => true,
-                MergeClauseKind::NotMatched => false,
-                MergeClauseKind::NotMatchedByTarget | MergeClauseKind::NotMatchedBySource => continue,
-            };
+            let is_matched = clause.clause_kind == MergeClauseKind::Matched;
             self.namespace.shown = if is_matched { both.clone() } else { sources.clone() };
             let condition = match &clause.predicate {
                 None => None,

@@ -128,20 +128,16 @@ fn constant_of<'v>(value: &'v BoundExpr, read: &'v RangeSource) -> Option<&'v Bo
 /// The values of the one row of a list that calls a function of rows, which is the list of a SELECT then. Columns that get their
 /// defaults are not given.
 fn without_defaults<'r>(row: &'r [BoundExpr], targets: &mut Vec<TargetColumn>) -> Vec<&'r BoundExpr> {
-    let is_given = |value: &&BoundExpr| !is_default(value);
+    let is_given = |value: &&BoundExpr| !value.is_default();
     let mut given = row.iter().map(|value| is_given(&value));
     targets.retain(|_| given.next().unwrap_or(true));
     row.iter().filter(is_given).collect()
 }
 
-fn is_default(value: &BoundExpr) -> bool {
-    matches!(value.kind, ExprKind::Default)
-}
-
 /// Whether a default that counts is wanted: of a column that the list does not give, or gives as DEFAULT.
 fn gets_counted(relation: &Relation, targets: &[TargetColumn], rows: &[Vec<BoundExpr>]) -> bool {
     let is_given = |index: usize| match targets.iter().position(|target| *target == TargetColumn::Known(index)) {
-        Some(position) => rows.iter().all(|row| row.get(position).is_some_and(|value| !is_default(value))),
+        Some(position) => rows.iter().all(|row| row.get(position).is_some_and(|value| !value.is_default())),
         None => false,
     };
     relation.columns.iter().enumerate().any(|(index, column)| counts(column) && !is_given(index))

@@ -51,7 +51,7 @@ impl PreparedWith {
         let mut rows = PartRows::default();
         let mut parts = Vec::new();
         for (number, (part, shared)) in meant.with().iter().zip(meant.shared()).enumerate() {
-            let step = match meant.part(planner, PartPlace::With(number), &rows)? {
+            let step = match meant.part(PartPlace::With(number), &rows)? {
                 MeantPart::Query(_) if !shared => Step::Inline,
                 means => Step::of(planner, &meant, means, PartPlace::With(number), &rows).await?,
             };
@@ -60,7 +60,7 @@ impl PreparedWith {
             }
             parts.push(Part { name: part.name.clone(), step });
         }
-        let means = meant.part(planner, PartPlace::Behind, &rows)?;
+        let means = meant.part(PartPlace::Behind, &rows)?;
         let main = Step::of(planner, &meant, means, PartPlace::Behind, &rows).await?;
         let steps = [&main].into_iter().chain(parts.iter().map(|part| &part.step));
         let relation = steps.filter_map(Step::change).next().map(PreparedDml::relation).cloned();
@@ -163,7 +163,7 @@ impl PreparedWith {
         rows: &PartRows,
         parameters: &[ScalarValue],
     ) -> SqlResult<RowStream> {
-        let MeantPart::Query(query) = self.meant.part(planner, place, rows)? else {
+        let MeantPart::Query(query) = self.meant.part(place, rows)? else {
             return Err(SqlError::new(ErrorKind::Internal, "a change was planned as a query"));
         };
         let planned = self.meant.plan(planner, &query, place, rows).await?;
@@ -184,7 +184,7 @@ impl PreparedWith {
         if rows.is_empty() {
             return Box::pin(planned.run(planner, parameters, writes)).await;
         }
-        let MeantPart::Change(meant) = self.meant.part(planner, place, rows)? else {
+        let MeantPart::Change(meant) = self.meant.part(place, rows)? else {
             return Err(SqlError::new(ErrorKind::Internal, "a query was planned as a change of rows"));
         };
         let fresh = Box::pin(PreparedDml::of_meant(planner, &meant)).await?;

@@ -10,14 +10,13 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
-use datafusion::datasource::MemTable;
 use sqlparser::ast::{Expr, ObjectNamePart, Query, SetExpr, TableFactor, TableWithJoins, Value, Visitor, VisitorMut};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::query::LockingQuery;
 use crate::expr::parameter_number;
-use crate::plan::{Planner, TableEntry, Tables};
+use crate::plan::{Planner, TableEntry, Tables, rows_as};
 use crate::syntax::{Command, parse, parse_expression, walk, walk_mut};
 
 /// The locking sub-queries of a statement.
@@ -94,11 +93,8 @@ impl LockingSubQueries {
     pub(crate) fn tables(&self, rows: Vec<Vec<RecordBatch>>) -> SqlResult<Tables> {
         let mut tables = Tables::default();
         for ((query, name), rows) in self.queries.iter().zip(&self.names).zip(rows) {
-            let schema = query.schema();
-            let named = |batch: RecordBatch| RecordBatch::try_new(schema.clone(), batch.columns().to_vec());
-            let batches = rows.into_iter().map(named).collect::<Result<Vec<_>, _>>()?;
-            let provider = MemTable::try_new(schema, vec![batches])?;
-            tables.insert(name, TableEntry::of_provider(&format!("locked.{name}"), Arc::new(provider)));
+            let provider = rows_as(query.schema(), rows)?;
+            tables.insert(name, TableEntry::of_provider(&format!("locked.{name}"), provider));
         }
         Ok(tables)
     }

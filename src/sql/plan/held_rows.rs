@@ -22,11 +22,18 @@ impl HeldRows {
     /// # Errors
     /// XX000 for batches of other columns.
     pub(crate) fn new(schema: &Schema, columns: Vec<(usize, usize)>, rows: Vec<RecordBatch>) -> SqlResult<Self> {
-        let schema = numbered(schema);
-        let batch = |rows: RecordBatch| RecordBatch::try_new(schema.clone(), rows.columns().to_vec());
-        let rows = rows.into_iter().map(batch).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { provider: Arc::new(MemTable::try_new(schema, vec![rows])?), columns })
+        Ok(Self { provider: rows_as(numbered(schema), rows)?, columns })
     }
+}
+
+/// Rows in memory, their columns as this schema has them.
+///
+/// # Errors
+/// XX000 for batches of other columns.
+pub(crate) fn rows_as(schema: SchemaRef, rows: Vec<RecordBatch>) -> SqlResult<Arc<dyn TableProvider>> {
+    let batch = |rows: RecordBatch| RecordBatch::try_new(schema.clone(), rows.columns().to_vec());
+    let rows = rows.into_iter().map(batch).collect::<Result<Vec<_>, _>>()?;
+    Ok(Arc::new(MemTable::try_new(schema, vec![rows])?))
 }
 
 /// The columns under their numbers: columns of several entries may have one name.

@@ -30,7 +30,7 @@ mod views;
 
 pub(super) use assigned::Receiver;
 pub(super) use column_names::resolve_column;
-pub(super) use held_rows::HeldRows;
+pub(super) use held_rows::{HeldRows, rows_as};
 pub(super) use meaning::{
     FoundChange, Meaning, Meant, MeantChange, MeantChanges, MeantPart, MeantParts, PartRows, Place as PartPlace,
     Renamed, change_syntax,

@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use datafusion::catalog::TableProvider;
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use sqlparser::ast::{ObjectName, Query};
 use tablegate_bind::query::bound::Target;
 use tablegate_bind::{BoundExpr, BoundQuery, Oid};
-use tablegate_store::table::{Promises, TableSize};
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
@@ -333,29 +331,37 @@ impl Planner<'_> {
         Ok(tables)
     }
 
-    /// A table whose rows the statement locks.
+    /// A user's table as queries read it; with a number, one whose rows the statement locks.
     ///
     /// # Errors
     /// 0A000 for a table of a place without a store.
-    pub(super) fn locked_entry(
-        &self,
-        relation: &Arc<Relation>,
-        mentions: &Mentions,
-        number: TargetNumber,
-    ) -> SqlResult<TableEntry> {
-        self.relation_entry(relation, mentions, Some(number))
-    }
-
-    fn relation_entry(
+    pub(super) fn relation_entry(
         &self,
         relation: &Arc<Relation>,
         mentions: &Mentions,
         number: Option<TargetNumber>,
     ) -> SqlResult<TableEntry> {
+        let shown = match (mentions.hidden, mentions.edm_types) {
+            (_, true) => Arc::new(relation.with_edm_types()),
+            (true, false) => relation.clone(),
+            (false, false) => Arc::new(relation.without_hidden()),
+        };
+        let names = |hidden| shown.columns.iter().filter(move |c| c.hidden == hidden).map(|c| c.name.clone()).collect();
         let size = self.reads.readers.size_of(&relation.stored);
         let splits = self.reads.readers.splits(&relation.stored);
         let promises = self.engine.stores().at(relation.stored.place)?.promises();
-        Ok(relation_entry(relation, mentions, size, promises, splits, number))
+        let provider = RelationProvider::new(shown.clone(), size, promises).splits(splits).locked_as(number);
+        Ok(TableEntry {
+            key: with_number(&format!("{}.{}", relation.schema_name, relation.name), number),
+            visible: names(false),
+            hidden: names(true),
+            provider: Arc::new(provider),
+            relation: Some(relation.clone()),
+            oid: Some(relation.oid),
+            number: if number.is_some() { own_number() } else { relation.oid },
+            row_type: Some(table_row(relation)),
+            view: None,
+        })
     }
 
     /// A user's table by name.
@@ -380,34 +386,6 @@ impl Planner<'_> {
 /// A plan whose expressions are typed, with what PostgreSQL promises of its rows and the engine does not.
 fn arranged(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
     list_order::kept(multisets::counted(plan)?)
-}
-
-fn relation_entry(
-    relation: &Arc<Relation>,
-    mentions: &Mentions,
-    size: Option<TableSize>,
-    promises: Promises,
-    splits: bool,
-    number: Option<TargetNumber>,
-) -> TableEntry {
-    let shown = match (mentions.hidden, mentions.edm_types) {
-        (_, true) => Arc::new(relation.with_edm_types()),
-        (true, false) => relation.clone(),
-        (false, false) => Arc::new(relation.without_hidden()),
-    };
-    let names = |hidden| shown.columns.iter().filter(move |c| c.hidden == hidden).map(|c| c.name.clone()).collect();
-    TableEntry {
-        key: with_number(&format!("{}.{}", relation.schema_name, relation.name), number),
-        visible: names(false),
-        hidden: names(true),
-        provider: Arc::new(RelationProvider::new(shown.clone(), size, promises).splits(splits).locked_as(number))
-            as Arc<dyn TableProvider>,
-        relation: Some(relation.clone()),
-        oid: Some(relation.oid),
-        number: if number.is_some() { own_number() } else { relation.oid },
-        row_type: Some(table_row(relation)),
-        view: None,
-    }
 }
 
 fn result_columns(plan: &LogicalPlan, query: &BoundQuery, tables: &Tables) -> Arc<[ResultColumn]> {

@@ -161,9 +161,8 @@ fn insertion(
     values: &[BoundExpr],
 ) -> SqlResult<(Action, Vec<BoundExpr>)> {
     // A column that is not given gets its default as well.
-    let is_default = |value: &BoundExpr| matches!(value.kind, ExprKind::Default);
     let targets = targets_of(relation, bound, columns)?;
-    let given = targets.into_iter().zip(values).filter(|(_, value)| !is_default(value));
+    let given = targets.into_iter().zip(values).filter(|(_, value)| !value.is_default());
     let (targets, values): (Vec<_>, Vec<_>) = given.map(|(target, value)| (target, as_given(value).clone())).unzip();
     let untyped = values.iter().map(has_no_type).collect();
     let rows = Arc::new(NewRows::prepare(planner, relation, &targets, &[])?);

@@ -169,7 +169,8 @@ impl Lowering<'_> {
         let found = owner.and_then(|owner| Some((owner, owner.query.with.get(part)?)));
         let Some((owner, with)) = found else { return Err(SqlError::not_supported("a part of no WITH")) };
         let (statement, rows) = self.parts;
-        if let Some(rows) = rows.get(part).filter(|_| std::ptr::eq(owner.query, statement)) {
+        let rows = rows.filter(|_| std::ptr::eq(owner.query, statement));
+        if let Some(rows) = rows.and_then(|rows| rows.get(part)) {
             return Ok(LogicalPlanBuilder::scan("part", provider_as_source(rows.clone()), None)?.build()?);
         }
         let BoundStatement::Query(query) = &with.statement else {

@@ -27,7 +27,7 @@ mod windows;
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, Result};
@@ -60,14 +60,13 @@ pub(super) struct Statement<'s> {
     /// The query whose WITH the query is in, if it is a part of a statement.
     pub around: Option<&'s BoundQuery>,
     /// The rows of parts of the statement's WITH that have run.
-    pub rows: &'s PartRows,
+    pub rows: Option<&'s PartRows>,
 }
 
 impl<'s> Statement<'s> {
     /// A query that is no part of another statement.
     pub(super) fn of_query(tables: &'s Tables, views: &'s HashMap<Oid, BoundQuery>, names_tables: bool) -> Self {
-        static NO_ROWS: LazyLock<PartRows> = LazyLock::new(PartRows::default);
-        Self { tables, views, names_tables, over: None, around: None, rows: &NO_ROWS }
+        Self { tables, views, names_tables, over: None, around: None, rows: None }
     }
 }
 
@@ -80,7 +79,7 @@ struct Lowering<'l> {
     /// The query that is computed over given rows, and these.
     over: Option<(&'l BoundQuery, &'l HeldRows)>,
     /// The query with the statement's WITH, and the rows of parts of it that have run.
-    parts: (&'l BoundQuery, &'l PartRows),
+    parts: (&'l BoundQuery, Option<&'l PartRows>),
     state: &'l SessionState,
     system: &'l dyn SystemRelations,
     changes_settings: bool,

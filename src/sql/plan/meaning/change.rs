@@ -1,12 +1,12 @@
 //! What a change of rows means, and the queries that it is made of: those that find its rows, and compute what it writes and
 //! returns.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tablegate_bind::catalogue::RelationKind;
 use tablegate_bind::query::bound::{JoinTree, RangeSource, Target, column_of};
 use tablegate_bind::query::changes::{BoundChange, ChangeKind};
-use tablegate_bind::{BoundExpr, BoundQuery, ExprKind};
+use tablegate_bind::{BoundExpr, BoundQuery, ExprKind, Oid};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
@@ -15,7 +15,7 @@ use crate::newest::TargetNumber;
 use crate::plan::held_rows::HeldRows;
 use crate::plan::planned_query::PlannedQuery;
 use crate::plan::planner::Planner;
-use crate::plan::tables::TableEntry;
+use crate::plan::tables::{TableEntry, own_number};
 use crate::relation::{ColumnSource, Relation};
 use crate::sequence;
 
@@ -25,9 +25,10 @@ pub(crate) struct MeantChange {
     named: Arc<Named>,
     /// What stands around it, if it is a part of a statement.
     part: Option<Part>,
-    /// The table whose rows it changes, as the queries that find them read it.
-    target: TableEntry,
     relation: Arc<Relation>,
+    /// What the table is known by as the queries read it that find its rows, and the table so: most INSERTs have no such query.
+    number: Oid,
+    target: OnceLock<TableEntry>,
 }
 
 impl MeantChange {
@@ -35,17 +36,22 @@ impl MeantChange {
     ///
     /// # Errors
     /// 55000 for a view, 42809 for a sequence, 42501 for a table of the system.
-    pub(super) fn new(
-        planner: &Planner<'_>,
-        mut change: BoundChange,
-        named: &Arc<Named>,
-        part: Option<Part>,
-    ) -> SqlResult<Arc<Self>> {
-        let (relation, target) = target_of(planner, &change, named)?;
+    pub(super) fn new(mut change: BoundChange, named: &Arc<Named>, part: Option<Part>) -> SqlResult<Arc<Self>> {
+        let (relation, number) = (changed_by(&change, named)?, own_number());
         if let RangeSource::Table { relation, .. } = &mut change.range[change.target].source {
-            Arc::make_mut(relation).oid = target.number;
+            Arc::make_mut(relation).oid = number;
         }
-        Ok(Arc::new(Self { change, named: named.clone(), part, target, relation }))
+        Ok(Arc::new(Self { change, named: named.clone(), part, relation, number, target: OnceLock::new() }))
+    }
+
+    /// The table whose rows it changes, as the queries read it that find them.
+    fn target(&self, planner: &Planner<'_>) -> SqlResult<&TableEntry> {
+        if let Some(known) = self.target.get() {
+            return Ok(known);
+        }
+        let number = Some(TargetNumber::OF_CHANGE);
+        let entry = planner.relation_entry(&self.relation, &self.named.mentions, number)?;
+        Ok(self.target.get_or_init(|| TableEntry { number: self.number, ..entry }))
     }
 
     /// The types of its parameters.
@@ -131,7 +137,7 @@ impl MeantChange {
     /// Those of planning.
     pub(crate) async fn plan(&self, planner: &Planner<'_>, query: &BoundQuery) -> SqlResult<PlannedQuery> {
         let is_read = query.from.iter().any(|tree| reads(tree, self.change.target));
-        let target = is_read.then_some(&self.target);
+        let target = if is_read { Some(self.target(planner)?) } else { None };
         self.named.plan(planner, query, self.part.as_ref(), target, None).await
     }
 
@@ -160,7 +166,7 @@ impl MeantChange {
         query: &BoundQuery,
         rows: &HeldRows,
     ) -> SqlResult<PlannedQuery> {
-        self.named.plan(planner, query, self.part.as_ref(), Some(&self.target), Some(rows)).await
+        self.named.plan(planner, query, self.part.as_ref(), Some(self.target(planner)?), Some(rows)).await
     }
 }
 
@@ -185,8 +191,11 @@ fn numbered((number, expr): (usize, BoundExpr)) -> Target {
     Target { expr, name: number.to_string(), is_hidden: false, origin: None }
 }
 
-/// The table that is changed, and the same as queries read it that find its rows.
-fn target_of(planner: &Planner<'_>, change: &BoundChange, named: &Named) -> SqlResult<(Arc<Relation>, TableEntry)> {
+/// The table whose rows a change changes.
+///
+/// # Errors
+/// As [`MeantChange::new`].
+fn changed_by(change: &BoundChange, named: &Named) -> SqlResult<Arc<Relation>> {
     let bound = &change.relation;
     let name = &bound.name;
     let wrong = |message: String| SqlError::new(ErrorKind::WrongObjectType, message);
@@ -208,5 +217,5 @@ fn target_of(planner: &Planner<'_>, change: &BoundChange, named: &Named) -> SqlR
         let message = format!("permission denied: \"{name}\" is a system catalog");
         return Err(SqlError::new(ErrorKind::InsufficientPrivilege, message));
     };
-    Ok((relation.clone(), planner.locked_entry(relation, &named.mentions, TargetNumber::OF_CHANGE)?))
+    Ok(relation.clone())
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
-use datafusion::datasource::MemTable;
 use tablegate_bind::query::bound::RangeSource;
 use tablegate_bind::statement::{Overriding, Syntax};
 use tablegate_bind::{BoundQuery, BoundStatement, Oid, StatementBinder};
@@ -17,7 +16,7 @@ use tablegate_types::sql_type::SqlType;
 use super::catalogue::KnownTables;
 use super::statement::{of_types, types_of, views_of};
 use crate::aside::aside;
-use crate::plan::held_rows::HeldRows;
+use crate::plan::held_rows::{HeldRows, rows_as};
 use crate::plan::lower::Statement;
 use crate::plan::planned_query::PlannedQuery;
 use crate::plan::planner::Planner;
@@ -67,9 +66,7 @@ impl PartRows {
     pub(crate) fn add(&mut self, part: usize, schema: &SchemaRef, rows: Vec<RecordBatch>) -> SqlResult<()> {
         let field = |field: &Arc<Field>| field.as_ref().clone().with_nullable(true);
         let schema = Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()));
-        let batch = |rows: RecordBatch| RecordBatch::try_new(schema.clone(), rows.columns().to_vec());
-        let rows = rows.into_iter().map(batch).collect::<Result<Vec<_>, _>>()?;
-        self.0.insert(part, Arc::new(MemTable::try_new(schema, vec![rows])?));
+        self.0.insert(part, rows_as(schema, rows)?);
         Ok(())
     }
 
@@ -134,9 +131,7 @@ impl Named {
         if let Some(target) = target {
             tables.insert(&target.key, target.clone());
         }
-        let none = PartRows::default();
-        let rows = part.map_or(&none, |part| &part.rows);
-        let (tables, views) = (&tables, &self.views);
+        let (rows, tables, views) = (part.map(|part| &part.rows), &tables, &self.views);
         let statement = Statement { tables, views, names_tables: self.names_tables, around, rows, over };
         aside(|| planner.planned(query, &statement, &self.parameters))
     }

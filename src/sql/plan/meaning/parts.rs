@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use tablegate_bind::query::bound::{BoundWith, RangeSource};
-use tablegate_bind::query::changes::BoundChange;
+use tablegate_bind::query::bound::{BoundWith, RangeEntry, RangeSource};
 use tablegate_bind::statement::{Overriding, Syntax};
 use tablegate_bind::{BoundQuery, BoundStatement};
 use tablegate_types::error::SqlResult;
@@ -58,7 +57,7 @@ impl MeantChanges {
         let (named, statement) = Named::of(planner, syntax, found, declared).await?;
         let with = match statement {
             BoundStatement::Change(change) if !change.with.iter().any(is_change) => {
-                return Ok(Self::One(MeantChange::new(planner, *change, &named, None)?));
+                return Ok(Self::One(MeantChange::new(*change, &named, None)?));
             }
             BoundStatement::Change(ref change) => change.with.clone(),
             BoundStatement::Query(ref query) => query.with.clone(),
@@ -86,7 +85,7 @@ impl MeantParts {
     ///
     /// # Errors
     /// As [`MeantChanges::of`].
-    pub(crate) fn part(&self, planner: &Planner<'_>, place: Place, rows: &PartRows) -> SqlResult<MeantPart> {
+    pub(crate) fn part(&self, place: Place, rows: &PartRows) -> SqlResult<MeantPart> {
         let statement = match place {
             Place::Behind => &self.main,
             Place::With(number) => &self.with.with[number].statement,
@@ -95,7 +94,7 @@ impl MeantParts {
             BoundStatement::Query(query) => Ok(MeantPart::Query(query.clone())),
             BoundStatement::Change(change) => {
                 let part = Some(self.surroundings(place, rows));
-                MeantChange::new(planner, (**change).clone(), &self.named, part).map(MeantPart::Change)
+                MeantChange::new((**change).clone(), &self.named, part).map(MeantPart::Change)
             }
         }
     }
@@ -146,24 +145,20 @@ impl MeantParts {
 /// Whether a statement reads a part of the WITH that is so many outside of it.
 fn statement_reads(statement: &BoundStatement, level: usize, part: usize) -> bool {
     match statement {
-        BoundStatement::Query(query) => query_reads(query, level, part),
-        BoundStatement::Change(change) => change_reads(change, level, part),
+        BoundStatement::Query(query) => reads((&query.range, &query.with, &query.sub_queries), level, part),
+        BoundStatement::Change(change) => reads((&change.range, &change.with, &change.sub_queries), level, part),
     }
 }
 
-fn query_reads(query: &BoundQuery, level: usize, part: usize) -> bool {
-    let reads = |source: &RangeSource| matches!(source, RangeSource::With { level: at, number, .. } if (*at, *number) == (level, part));
-    let mut found = query.range.iter().any(|entry| reads(&entry.source));
-    query.for_each_read_query(&mut |inner| found |= query_reads(inner, level + 1, part));
-    found || query.sub_queries.iter().any(|inner| query_reads(inner, level + 1, part))
-}
-
-fn change_reads(change: &BoundChange, level: usize, part: usize) -> bool {
-    let as_query = BoundQuery {
-        range: change.range.clone(),
-        sub_queries: change.sub_queries.clone(),
-        with: change.with.clone(),
-        ..BoundQuery::default()
+/// The same of what a query or a change reads from, has in its WITH, and inside of its expressions.
+fn reads((range, with, sub_queries): (&[RangeEntry], &[BoundWith], &[BoundQuery]), level: usize, part: usize) -> bool {
+    let inside = |query: &BoundQuery| reads((&query.range, &query.with, &query.sub_queries), level + 1, part);
+    let of_entry = |entry: &RangeEntry| match &entry.source {
+        RangeSource::With { level: at, number, .. } => (*at, *number) == (level, part),
+        RangeSource::SubQuery(query) => inside(query),
+        _ => false,
     };
-    query_reads(&as_query, level, part)
+    range.iter().any(of_entry)
+        || with.iter().any(|with| statement_reads(&with.statement, level + 1, part))
+        || sub_queries.iter().any(inside)
 }

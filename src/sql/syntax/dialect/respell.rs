@@ -303,7 +303,7 @@ fn begins_query(before: Option<&TokenWithSpan>, is_query: bool) -> bool {
     }
 }
 
-fn is_called(token: &TokenWithSpan, name: &str) -> bool {
+pub(super) fn is_called(token: &TokenWithSpan, name: &str) -> bool {
     matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
 }
 
@@ -452,7 +452,7 @@ fn is_not_matched(kept: &[TokenWithSpan]) -> bool {
     when.and_then(|when| kept.get(when + 1)).and_then(keyword) == Some(Keyword::NOT)
 }
 
-fn is_word(token: &TokenWithSpan) -> bool {
+pub(super) fn is_word(token: &TokenWithSpan) -> bool {
     matches!(token.token, Token::Word(_))
 }
 
@@ -479,11 +479,11 @@ fn stand_in(at: &TokenWithSpan, action: Action, column: &str) -> Vec<TokenWithSp
     tokens
 }
 
-fn word(at: &TokenWithSpan, text: &str, keyword: Keyword) -> TokenWithSpan {
+pub(super) fn word(at: &TokenWithSpan, text: &str, keyword: Keyword) -> TokenWithSpan {
     symbol(at, Token::Word(Word { value: text.to_owned(), quote_style: None, keyword }))
 }
 
-fn symbol(at: &TokenWithSpan, token: Token) -> TokenWithSpan {
+pub(super) fn symbol(at: &TokenWithSpan, token: Token) -> TokenWithSpan {
     TokenWithSpan { token, span: at.span }
 }
 

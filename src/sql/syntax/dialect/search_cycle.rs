@@ -2,8 +2,10 @@
 //! names say what they are.
 
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 use tablegate_bind::query::{CYCLE, SEARCH_BREADTH, SEARCH_DEPTH};
+
+use super::respell::{is_called, is_word, symbol, word};
 
 /// Respells the significant tokens of a statement.
 pub(super) fn with_search_and_cycle(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
@@ -67,8 +69,8 @@ fn cycle(tokens: &[TokenWithSpan]) -> Clause {
         return None;
     }
     at += 2;
-    let truth = |text: &str, keyword| symbol(cycle, word(text, keyword));
-    let mut values = vec![truth("true", Keyword::TRUE), symbol(cycle, Token::Comma), truth("false", Keyword::FALSE)];
+    let mut values =
+        vec![word(cycle, "true", Keyword::TRUE), symbol(cycle, Token::Comma), word(cycle, "false", Keyword::FALSE)];
     if rest.get(at).is_some_and(|token| is_called(token, "TO")) {
         let said = &rest[at + 1..];
         let default = said.iter().position(|token| is_called(token, "DEFAULT"))?;
@@ -91,7 +93,7 @@ fn names(tokens: &[TokenWithSpan]) -> Option<(Vec<TokenWithSpan>, usize)> {
     let mut names = Vec::new();
     let mut at = 0;
     loop {
-        names.push(tokens.get(at).filter(|token| matches!(token.token, Token::Word(_)))?.clone());
+        names.push(tokens.get(at).filter(|token| is_word(token))?.clone());
         match tokens.get(at + 1)?.token {
             Token::Comma => at += 2,
             _ => return Some((names, at + 1)),
@@ -108,21 +110,9 @@ fn part(at: &TokenWithSpan, name: &str, columns: Vec<TokenWithSpan>, values: Vec
         part.push(column);
     }
     part.push(symbol(at, Token::RParen));
-    part.extend([symbol(at, word("AS", Keyword::AS)), symbol(at, Token::LParen)]);
-    part.push(symbol(at, word("SELECT", Keyword::SELECT)));
+    part.extend([word(at, "AS", Keyword::AS), symbol(at, Token::LParen)]);
+    part.push(word(at, "SELECT", Keyword::SELECT));
     part.extend(values);
     part.push(symbol(at, Token::RParen));
     part
-}
-
-fn is_called(token: &TokenWithSpan, name: &str) -> bool {
-    matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
-}
-
-fn word(text: &str, keyword: Keyword) -> Token {
-    Token::Word(Word { value: text.to_owned(), quote_style: None, keyword })
-}
-
-fn symbol(at: &TokenWithSpan, token: Token) -> TokenWithSpan {
-    TokenWithSpan { token, span: at.span }
 }
