@@ -24,7 +24,7 @@ pub(crate) fn address(server: &Server) -> SocketAddr {
 }
 
 /// The address that the log names behind this.
-fn address_behind(server: &Server, words: &str) -> SocketAddr {
+pub(crate) fn address_behind(server: &Server, words: &str) -> SocketAddr {
     let log = server.log();
     let (_, behind) = log.split_once(words).expect("it says so");
     let (_, address) = behind.split_once("127.0.0.1:").expect("it says where");
