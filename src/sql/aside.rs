@@ -12,6 +12,11 @@ pub(crate) fn aside<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
+/// The same of work that may be so short that a change of threads would take longer.
+pub(crate) fn aside_unless<T>(is_short: bool, work: impl FnOnce() -> T) -> T {
+    if is_short { work() } else { aside(work) }
+}
+
 /// Whether there are other threads for what waits for this one.
 fn can_be_replaced() -> bool {
     Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)

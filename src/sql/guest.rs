@@ -15,8 +15,8 @@ use super::observe::{Client, Footprint, Observed, Outcome, Rule, SeenStatement};
 use super::place::{Place, StoredTable};
 use super::settings::Settings;
 use super::statistics::Cost;
-use super::syntax::LockStrength;
 use super::tx::Claims;
+use tablegate_bind::query::LockStrength;
 
 /// The numbers of these clients begin here, far above those of sessions.
 const FIRST_PROCESS: i32 = 1_000_000_000;

@@ -8,7 +8,8 @@ use sqlparser::ast::{Ident, LockClause, LockType, NonBlock};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::stack::deeper;
 
-use super::bound::{BoundQuery, Busy, Distinct, LockStrength, RangeSource, RowMark};
+use super::bound::{BoundQuery, BoundWith, Busy, Distinct, LockStrength, RangeEntry, RangeSource, RowMark};
+use super::changes::{BoundChange, BoundStatement};
 use super::level::Level;
 use crate::binder::name_of;
 use crate::expr::{BoundExpr, ExprKind};
@@ -68,6 +69,10 @@ impl Level<'_> {
             let LockingClause { strength, tables, busy } = LockingClause::of(lock)?;
             let clause = strength.words();
             refuse(&self.query, clause)?;
+            if busy == Busy::Skip && self.query.with_ties {
+                let message = "SKIP LOCKED and WITH TIES options cannot be used together";
+                return Err(SqlError::new(ErrorKind::Syntax, message));
+            }
             if tables.is_empty() {
                 lock_all(&mut self.query, (strength, busy), clause)?;
             }
@@ -124,6 +129,89 @@ fn lock_entry(
         None => query.row_marks.push(RowMark { entry, strength, busy }),
     }
     Ok(())
+}
+
+impl BoundStatement {
+    /// Whether a query inside of it has a locking clause.
+    pub fn locks_inside(&self) -> bool {
+        match self {
+            BoundStatement::Query(query) => query.locks_inside(),
+            BoundStatement::Change(change) => locks_inside(&change.range, &change.with, &change.sub_queries),
+        }
+    }
+
+    /// Puts others in the places of the queries inside of it that have a locking clause.
+    ///
+    /// # Errors
+    /// Those of `other`.
+    pub fn replace_locking(&mut self, other: &mut Replacement<'_>) -> SqlResult<()> {
+        match self {
+            BoundStatement::Query(query) => query.replace_locking(other),
+            BoundStatement::Change(change) => {
+                let BoundChange { range, with, sub_queries, .. } = &mut **change;
+                replace_locking(range, with, sub_queries, other)
+            }
+        }
+    }
+}
+
+/// Gives what stands in the place of a query.
+pub type Replacement<'r> = dyn FnMut(BoundQuery) -> SqlResult<BoundQuery> + 'r;
+
+impl BoundQuery {
+    fn locks(&self) -> bool {
+        !self.row_marks.is_empty() || self.locks_inside()
+    }
+
+    /// Whether a query inside of it has a locking clause.
+    pub fn locks_inside(&self) -> bool {
+        deeper(|| locks_inside(&self.range, &self.with, &self.sub_queries))
+    }
+
+    /// As [`BoundStatement::replace_locking`].
+    ///
+    /// # Errors
+    /// Those of `other`.
+    pub fn replace_locking(&mut self, other: &mut Replacement<'_>) -> SqlResult<()> {
+        deeper(|| replace_locking(&mut self.range, &mut self.with, &mut self.sub_queries, other))
+    }
+
+    fn replace_if_locking(&mut self, other: &mut Replacement<'_>) -> SqlResult<()> {
+        if self.row_marks.is_empty() {
+            return self.replace_locking(other);
+        }
+        *self = other(std::mem::take(self))?;
+        Ok(())
+    }
+}
+
+fn locks_inside(range: &[RangeEntry], with: &[BoundWith], sub_queries: &[BoundQuery]) -> bool {
+    let entry_locks = |entry: &RangeEntry| matches!(&entry.source, RangeSource::SubQuery(query) if query.locks());
+    let part_locks = |part: &BoundWith| match &part.statement {
+        BoundStatement::Query(query) => query.locks(),
+        change @ BoundStatement::Change(_) => change.locks_inside(),
+    };
+    range.iter().any(entry_locks) || with.iter().any(part_locks) || sub_queries.iter().any(BoundQuery::locks)
+}
+
+fn replace_locking(
+    range: &mut [RangeEntry],
+    with: &mut [BoundWith],
+    sub_queries: &mut [BoundQuery],
+    other: &mut Replacement<'_>,
+) -> SqlResult<()> {
+    for part in with {
+        match &mut part.statement {
+            BoundStatement::Query(query) => query.replace_if_locking(other)?,
+            change @ BoundStatement::Change(_) => change.replace_locking(other)?,
+        }
+    }
+    for entry in range {
+        if let RangeSource::SubQuery(query) = &mut entry.source {
+            query.replace_if_locking(other)?;
+        }
+    }
+    sub_queries.iter_mut().try_for_each(|query| query.replace_if_locking(other))
 }
 
 /// PostgreSQL's `CheckSelectLocking`.

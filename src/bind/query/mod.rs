@@ -45,7 +45,7 @@ pub(crate) use self::from::{Alias, columns_of, name_parts};
 pub(crate) use self::group::row_items;
 pub use self::group::{EMPTY_SET, GROUPING_SETS};
 pub(crate) use self::level::{Context, Level};
-pub use self::locks::{LOCK_MARK, LockingClause};
+pub use self::locks::{LOCK_MARK, LockingClause, Replacement};
 pub use self::range_function::ROWS_FROM;
 pub use self::reads::ReadColumns;
 pub(crate) use self::select::{Parts, Purpose, bind_parts};

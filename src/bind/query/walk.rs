@@ -1,6 +1,8 @@
 //! Walking through queries: their own expressions, and the queries that they read from.
 
-use super::bound::{BoundQuery, FrameBound, JoinColumn, JoinTree, RangeSource};
+use std::collections::HashSet;
+
+use super::bound::{BoundQuery, FrameBound, JoinColumn, JoinKind, JoinTree, RangeEntry, RangeSource};
 use super::changes::BoundStatement;
 use crate::binder::Reach;
 use crate::expr::{BoundExpr, ExprKind};
@@ -73,6 +75,26 @@ impl BoundQuery {
         found || self.sub_queries.iter().any(|inner| inner.has_part(is_it))
     }
 
+    /// Whether it means nothing without the queries around it: it names something that they read, or a part of their WITH.
+    pub fn depends_on_others(&self) -> bool {
+        !self.reach.columns.is_empty() || !self.reach.aggregates.is_empty() || self.reads_parts_outside(0)
+    }
+
+    /// Whether it reads from a part of WITH of a query more than so many outside of it.
+    fn reads_parts_outside(&self, depth: usize) -> bool {
+        let is_outside = |entry: &RangeEntry| matches!(entry.source, RangeSource::With { level, .. } if level > depth);
+        let mut found = self.range.iter().any(is_outside);
+        self.for_each_read_query(&mut |inner| found |= inner.reads_parts_outside(depth + 1));
+        found || self.sub_queries.iter().any(|inner| inner.reads_parts_outside(depth + 1))
+    }
+
+    /// Entries that may be without a row where there is one of the query: those on such a side of an outer join.
+    pub fn nullable_entries(&self) -> HashSet<usize> {
+        let mut entries = HashSet::new();
+        self.from.iter().for_each(|tree| add_nullable(tree, false, &mut entries));
+        entries
+    }
+
     /// What it names of the queries around it, as the nearest of them counts levels.
     pub(super) fn found_reach(&self) -> Reach {
         let mut reach = Reach::default();
@@ -80,6 +102,24 @@ impl BoundQuery {
         self.for_each_expr(&mut |expr| add_reach(&mut reach, expr, queries));
         self.for_each_read_query(&mut |query| reach.add(&query.reach));
         reach.seen_from_outside()
+    }
+}
+
+fn add_nullable(tree: &JoinTree, is_nullable: bool, entries: &mut HashSet<usize>) {
+    match tree {
+        JoinTree::Entry(entry) => {
+            entries.extend(is_nullable.then_some(*entry));
+        }
+        JoinTree::Join { kind, left, right, .. } => {
+            let (of_left, of_right) = match kind {
+                JoinKind::Inner => (false, false),
+                JoinKind::Left => (false, true),
+                JoinKind::Right => (true, false),
+                JoinKind::Full => (true, true),
+            };
+            add_nullable(left, is_nullable || of_left, entries);
+            add_nullable(right, is_nullable || of_right, entries);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
+use tablegate_bind::query::LockStrength;
 use tablegate_store::table::KnownChange;
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
@@ -21,7 +22,6 @@ use super::writes::Writes;
 use crate::batches::keys_of_batch;
 use crate::plan::{MeantChange, PlannedQuery, Planner};
 use crate::relation::Relation;
-use crate::syntax::LockStrength;
 
 /// A DELETE, planned.
 pub(crate) struct PreparedDelete {

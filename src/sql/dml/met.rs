@@ -3,13 +3,13 @@
 use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
+use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{EntityKey, StoredEntity};
 use tablegate_types::error::SqlResult;
 
 use super::update::etag_at;
 use super::writes::Writes;
 use crate::batches::keys_of_batch;
-use crate::syntax::LockStrength;
 use crate::tx::{Found, changed_since_snapshot};
 
 /// Rows that had changed before they were locked.

@@ -69,7 +69,6 @@ pub(super) use plain_rows::insert_all;
 pub(super) use recheck::RowsOf;
 pub(super) use row_expressions::{BoundExpressions, RowExpressions};
 pub(super) use rows::RowsToWrite;
-pub(super) use select_text::item;
 pub(super) use target::{TargetColumn, find_target, target_column};
 pub(super) use untyped::is_untyped;
 pub(super) use update::etag_at;

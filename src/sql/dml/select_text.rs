@@ -10,7 +10,7 @@ pub(super) fn select(items: Vec<SelectItem>, from: Vec<TableWithJoins>, selectio
 }
 
 /// `alias."column" AS label`, with a label that no column can have.
-pub(crate) fn item(alias: &Ident, column: &str, label: usize) -> SelectItem {
+pub(super) fn item(alias: &Ident, column: &str, label: usize) -> SelectItem {
     let expr = Expr::CompoundIdentifier(vec![alias.clone(), Ident::with_quote('"', column)]);
     labelled(expr, label)
 }

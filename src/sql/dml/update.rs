@@ -7,6 +7,7 @@ use arrow::datatypes::{Field, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
+use tablegate_bind::query::LockStrength;
 use tablegate_bind::query::changes::Assigned;
 use tablegate_store::model::ETag;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
@@ -26,7 +27,6 @@ use super::{Changed, own_types};
 use crate::batches::keys_of_batch;
 use crate::plan::{MeantChange, PlannedQuery, Planner};
 use crate::relation::Relation;
-use crate::syntax::LockStrength;
 
 /// Columns the input query begins with: PartitionKey, RowKey, etag.
 pub(super) const IDENTITY_COLUMNS: usize = 3;

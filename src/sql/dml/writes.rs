@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tablegate_bind::query::LockStrength;
 use tablegate_store::model::limits::EGT_MAX_OPERATIONS;
 use tablegate_store::model::{
     ETag, EdmDateTime, Entity, EntityKey, EntityKeys, PartitionKey, Properties, PropertyName, StoredEntity,
@@ -21,7 +22,6 @@ use crate::engine::Engine;
 use crate::observe::Footprint;
 use crate::reads::Reads;
 use crate::relation::Relation;
-use crate::syntax::LockStrength;
 use crate::turns::Pace;
 use crate::tx::{Claims, EgtCount, EgtWriter, Found, Transaction, changed_since_snapshot, moved_row};
 

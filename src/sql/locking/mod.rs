@@ -1,8 +1,6 @@
 //! SELECT ... FOR UPDATE and its weaker kinds: the rows come back as they are when they are locked.
 //!
 //! ```text
-//!     syntax      the clauses of PostgreSQL, in words that sqlparser can read, and back
-//!     targets     which tables of FROM a clause means, and where PostgreSQL does not allow one
 //!     query       a locking query, planned with the keys of the rows it finds
 //!     rows        a run: each row is locked, and compared with what was found
 //!     again       rows that had changed, looked at again
@@ -13,7 +11,6 @@ mod again;
 mod hoisted;
 mod query;
 mod rows;
-mod targets;
 
 pub(super) use hoisted::LockingSubQueries;
 pub(super) use query::LockingQuery;

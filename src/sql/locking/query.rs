@@ -3,18 +3,20 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{Ident, LimitClause, Query, SelectItem, SetExpr};
+use tablegate_bind::Place;
+use tablegate_bind::catalogue::oids;
+use tablegate_bind::expr::{BoundExpr, ExprKind, ExprType, Literal, Written};
+use tablegate_bind::query::bound::{BoundQuery, Target, column_of};
+use tablegate_bind::query::{Busy, LockStrength};
+use tablegate_types::ScalarValue;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
-use super::targets::{self, Target};
-use crate::dml::{find_target, item};
 use crate::newest::TargetNumber;
 use crate::outcome::ResultColumn;
-use crate::plan::{PlannedQuery, Planner, Source};
-use crate::relation::Relation;
-use crate::syntax::dialect::row_locks::Busy;
-use crate::syntax::{Command, LockStrength, fold, parse};
+use crate::plan::{MeantLocking, MeantQuery, PlannedQuery, Planner};
+use crate::relation::{ColumnSource, Relation};
+use crate::syntax::Command;
 
 /// A query with locking clauses.
 pub(crate) struct LockingQuery {
@@ -38,8 +40,9 @@ pub(super) struct Form {
 
 /// A query without its LIMIT and OFFSET, and those.
 struct Counted {
-    input: Query,
-    bounds: Query,
+    meant: MeantLocking,
+    input: BoundQuery,
+    bounds: BoundQuery,
 }
 
 /// A table whose rows are locked.
@@ -52,36 +55,44 @@ pub(super) struct LockedTable {
 }
 
 impl LockingQuery {
+    /// A query with a locking clause in a statement, or all of it; `found` is what it means, where that is known.
+    ///
     /// # Errors
     /// The errors of planning the query; 0A000 where PostgreSQL allows no locking clause, and for tables that others
     /// write to past this server.
-    pub(crate) async fn prepare(planner: &Planner<'_>, query: &Query, declared: &[SqlType]) -> SqlResult<Self> {
-        let clause = query.locks.first().map(ToString::to_string).unwrap_or_default();
-        let chosen = targets::targets(query)?;
-        let mut query = query.clone();
-        query.locks.clear();
-        let shown = planner.plan(&query, declared).await?;
-        let skips = chosen.iter().any(|target| target.busy == Busy::Skip);
-        let targets = add_keys(planner, &mut query, chosen, shown.columns.len()).await?;
-        let binds = |target: &LockedTable| planner.engine.stores().has_sole_writer(target.relation.place());
-        if !targets.iter().all(binds) {
-            return Err(SqlError::not_supported(clause)
+    pub(crate) async fn prepare(
+        planner: &Planner<'_>,
+        command: &Command,
+        found: Option<MeantQuery>,
+        declared: &[SqlType],
+    ) -> SqlResult<Self> {
+        let meant = MeantLocking::of(planner, command, found, declared).await?;
+        let alone = |place| planner.engine.stores().has_sole_writer(place);
+        if let Some(locked) = meant.locked.iter().find(|locked| !alone(locked.relation.place())) {
+            return Err(SqlError::not_supported(locked.mark.strength.words())
                 .with_hint("Leave it out: a row that changes before COMMIT is refused then (40001)."));
         }
-        let counted = Counted::of(&query)?;
+        let shown = meant.query.results().count();
+        let mut query = meant.query.clone();
+        let targets = add_keys(&mut query, &meant, shown)?;
+        add_others(&mut query, &meant.others())?;
+        let width = query.results().count();
+        let skips = targets.iter().any(|target| target.busy == Busy::Skip);
+        let has_offset = query.offset.is_some();
+        let input = meant.plan(planner, &query).await?;
+        let counted = bounds_of(&query).map(|bounds| {
+            let input = BoundQuery { limit: None, offset: None, ..query };
+            Counted { meant, input, bounds }
+        });
+        let columns = input.columns.get(..shown).unwrap_or_default().into();
         let (form, counted) = match counted {
             // The plan would count rows that are skipped; and PostgreSQL locks those before OFFSET too.
-            Some(counted) if skips || has_offset(&query) => (counted.planned(planner, &shown.parameters).await?, None),
-            counted => (Form { input: planner.plan(&query, &shown.parameters).await?, bounds: None }, counted),
+            Some(counted) if skips || has_offset => (counted.planned(planner).await?, None),
+            counted => (Form { input, bounds: None }, counted),
         };
-        if form.input.columns.get(..shown.columns.len()) != Some(&*shown.columns) {
-            // The columns of `*` that a join has merged come twice when keys are asked for.
-            return Err(SqlError::not_supported("a locking clause with * over JOIN ... USING")
-                .with_hint("Name the columns instead of *."));
-        }
         let versions: Vec<usize> = targets.iter().map(|target| target.key_at + 2).collect();
-        let identity = (shown.columns.len()..form.input.columns.len()).filter(|at| !versions.contains(at)).collect();
-        Ok(Self { columns: shown.columns, form, targets, identity, counted })
+        let identity = (shown..width).filter(|at| !versions.contains(at)).collect();
+        Ok(Self { columns, form, targets, identity, counted })
     }
 
     /// The form for a run in which a row has changed, if it is another one.
@@ -90,7 +101,7 @@ impl LockingQuery {
     /// The errors of planning it.
     pub(super) async fn counted(&self, planner: &Planner<'_>) -> SqlResult<Option<Form>> {
         match &self.counted {
-            Some(counted) => counted.planned(planner, self.parameters()).await.map(Some),
+            Some(counted) => counted.planned(planner).await.map(Some),
             None => Ok(None),
         }
     }
@@ -136,99 +147,73 @@ impl LockingQuery {
 }
 
 impl Counted {
-    /// `None` for a query without LIMIT and OFFSET.
-    fn of(query: &Query) -> SqlResult<Option<Self>> {
-        let mut input = query.clone();
-        Ok(take_bounds(&mut input)?.map(|bounds| Self { input, bounds }))
-    }
-
-    async fn planned(&self, planner: &Planner<'_>, parameters: &[SqlType]) -> SqlResult<Form> {
-        let bounds = Some(planner.plan(&self.bounds, parameters).await?);
-        Ok(Form { input: planner.plan(&self.input, parameters).await?, bounds })
+    async fn planned(&self, planner: &Planner<'_>) -> SqlResult<Form> {
+        let bounds = Some(self.meant.plan(planner, &self.bounds).await?);
+        Ok(Form { input: self.meant.plan(planner, &self.input).await?, bounds })
     }
 }
 
-/// Selects the key and the version of each locked table's row, and what tells the rows of other tables apart. The tables
-/// that are locked get numbers.
-async fn add_keys(
-    planner: &Planner<'_>,
-    query: &mut Query,
-    chosen: Vec<Target>,
-    shown: usize,
-) -> SqlResult<Vec<LockedTable>> {
-    let others = others(planner, query, &chosen).await?;
-    let SetExpr::Select(select) = &mut *query.body else {
-        return Err(SqlError::new(ErrorKind::Internal, "a locking clause was allowed where there is no SELECT"));
-    };
-    let mut targets = Vec::with_capacity(chosen.len());
-    for (index, target) in chosen.into_iter().enumerate() {
-        let relation = find_target(planner, &target.table).await?;
-        let items = key_items(&target.alias, index);
-        let key_at = shown + index * items.len();
-        select.projection.extend(items);
-        targets::number(&mut select.from, &target.alias, TargetNumber(index));
-        targets.push(LockedTable { relation, strength: target.strength, busy: target.busy, key_at });
+/// Selects the key and the version of each locked table's row.
+fn add_keys(query: &mut BoundQuery, meant: &MeantLocking, shown: usize) -> SqlResult<Vec<LockedTable>> {
+    const IDENTITY: [ColumnSource; 3] = [ColumnSource::PartitionKey, ColumnSource::RowKey, ColumnSource::ETag];
+    let mut targets = Vec::with_capacity(meant.locked.len());
+    for (number, locked) in meant.locked.iter().enumerate() {
+        for wanted in &IDENTITY {
+            let found = locked.relation.columns.iter().position(|column| column.source == *wanted);
+            let column = found.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a table whose rows have no keys"))?;
+            select(query, locked.mark.entry, column)?;
+        }
+        targets.push(LockedTable {
+            relation: locked.relation.clone(),
+            strength: locked.mark.strength,
+            busy: locked.mark.busy,
+            key_at: shown + number * IDENTITY.len(),
+        });
     }
-    select.projection.extend(identity_of(&others, OTHER_ROW_LABELS));
     Ok(targets)
 }
 
-/// Where the labels of other tables' columns begin: above those of keys.
-const OTHER_ROW_LABELS: usize = 200_000;
-
-/// The tables of FROM that are not locked.
-async fn others(planner: &Planner<'_>, query: &Query, locked: &[Target]) -> SqlResult<Vec<Source>> {
-    let SetExpr::Select(select) = &*query.body else { return Ok(Vec::new()) };
-    if let ([from], [_]) = (select.from.as_slice(), locked)
-        && from.joins.is_empty()
-    {
-        return Ok(Vec::new());
+/// Selects what tells the rows of tables from each other that are not locked: all that `*` shows of them.
+fn add_others(query: &mut BoundQuery, others: &[usize]) -> SqlResult<()> {
+    for entry in others {
+        let of_entry = &query.range[*entry];
+        let shown: Vec<usize> = (0..of_entry.columns.len()).filter(|column| !of_entry.is_hidden(*column)).collect();
+        shown.into_iter().try_for_each(|column| select(query, *entry, column))?;
     }
-    let mut sources = planner.sources(query).await?;
-    sources.retain(|source| !locked.iter().any(|target| fold(&target.alias) == source.alias));
-    Ok(sources)
+    Ok(())
 }
 
-fn has_offset(query: &Query) -> bool {
-    matches!(&query.limit_clause, Some(LimitClause::LimitOffset { offset: Some(_), .. }))
+fn select(query: &mut BoundQuery, entry: usize, column: usize) -> SqlResult<()> {
+    let expr = column_of(&query.range, entry, column);
+    let expr = expr.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a column of nothing that is read"))?;
+    query.targets.push(target(expr));
+    Ok(())
 }
 
-/// Takes LIMIT and OFFSET off a query, as a query for their values.
-fn take_bounds(query: &mut Query) -> SqlResult<Option<Query>> {
-    let (mut limit, mut offset) = ("NULL".to_owned(), "0".to_owned());
-    match query.limit_clause.take() {
-        Some(LimitClause::LimitOffset { limit: given, offset: skipped, .. }) => {
-            limit = given.map_or(limit, |given| given.to_string());
-            offset = skipped.map_or(offset, |skipped| skipped.value.to_string());
-        }
-        Some(other) => return Err(SqlError::not_supported(other)),
-        None if query.fetch.is_none() => return Ok(None),
-        None => {}
+fn target(expr: BoundExpr) -> Target {
+    Target { expr, name: String::new(), is_hidden: false, origin: None }
+}
+
+/// A query for the values of LIMIT and OFFSET; `None` for a query without them.
+fn bounds_of(query: &BoundQuery) -> Option<BoundQuery> {
+    if query.limit.is_none() && query.offset.is_none() {
+        return None;
     }
-    if let Some(fetch) = query.fetch.take() {
-        limit = fetch.quantity.map_or("1".to_owned(), |quantity| quantity.to_string());
+    let constant = |literal| BoundExpr::new(ExprKind::Constant(literal), ExprType::plain(oids::INT8), Place::NOWHERE);
+    let limit = query.limit.clone().map_or_else(|| constant(Literal::Null), counted);
+    let offset = query.offset.clone().map_or_else(|| constant(Literal::Value(ScalarValue::Int64(Some(0)))), counted);
+    Some(BoundQuery {
+        with: query.with.clone(),
+        targets: vec![target(limit), target(offset)],
+        sub_queries: query.sub_queries.clone(),
+        ..BoundQuery::default()
+    })
+}
+
+/// A count as the `bigint` that it becomes where it is used.
+fn counted(mut count: BoundExpr) -> BoundExpr {
+    if let ExprKind::Cast { written, .. } = &mut count.kind {
+        *written = Written::Explicitly;
     }
-    let text = format!("SELECT CAST(({limit}) AS bigint), CAST(({offset}) AS bigint)");
-    match parse(&text)?.pop().map(|statement| statement.command) {
-        Some(Command::Query(bounds)) => Ok(Some(*bounds)),
-        _ => Err(SqlError::new(ErrorKind::Internal, "the bounds of a query did not parse")),
-    }
+    count
 }
-
-/// Columns by which the rows of tables are told from each other: all that `*` shows, but for those of one name.
-fn identity_of(sources: &[Source], first_label: usize) -> Vec<SelectItem> {
-    let columns = sources.iter().flat_map(|source| {
-        let is_once = |name: &&String| source.visible.iter().filter(|other| other == name).count() == 1;
-        source.visible.iter().filter(is_once).map(|name| (Ident::with_quote('"', source.alias.clone()), name))
-    });
-    columns.enumerate().map(|(index, (alias, name))| item(&alias, name, first_label + index)).collect()
-}
-
-/// The key and the version of a table's row, with labels that no column can have.
-fn key_items(alias: &Ident, table: usize) -> [SelectItem; 3] {
-    let columns = ["PartitionKey", "RowKey", "etag"];
-    std::array::from_fn(|index| item(alias, columns[index], KEY_LABELS + table * columns.len() + index))
-}
-
-/// Where the labels of [`key_items`] begin: above those of other items.
-const KEY_LABELS: usize = 100_000;

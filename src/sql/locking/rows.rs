@@ -14,6 +14,7 @@ use datafusion::common::ScalarValue;
 use datafusion::common::utils::memory::get_record_batch_memory_size;
 use datafusion::execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
+use tablegate_bind::query::Busy;
 use tablegate_store::model::{ETag, EntityKey, StoredEntity};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::task::yield_now;
@@ -25,7 +26,6 @@ use crate::dml::etag_at;
 use crate::plan::Planner;
 use crate::reads::Reads;
 use crate::relation::Relation;
-use crate::syntax::dialect::row_locks::Busy;
 use crate::tx::{Claims, Found, changed_since_snapshot};
 
 /// So many rows are locked until others have their turn.

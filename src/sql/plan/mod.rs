@@ -15,14 +15,12 @@ mod list_order;
 mod lower;
 mod meaning;
 mod multisets;
-mod numbered;
 mod once;
 mod origins;
 mod planned_query;
 mod planner;
 mod running;
 mod size;
-mod sources;
 mod system;
 mod tables;
 mod unnest;
@@ -32,12 +30,10 @@ pub(super) use assigned::Receiver;
 pub(super) use column_names::resolve_column;
 pub(super) use held_rows::{HeldRows, rows_as};
 pub(super) use meaning::{
-    FoundChange, Meaning, Meant, MeantChange, MeantChanges, MeantPart, MeantParts, PartRows, Place as PartPlace,
-    Renamed, change_syntax,
+    FoundChange, Meaning, Meant, MeantChange, MeantChanges, MeantLocking, MeantPart, MeantParts, MeantQuery, PartRows,
+    Place as PartPlace, Renamed, change_syntax,
 };
-pub(super) use numbered::numbered;
 pub(super) use planned_query::{CurrentIn, PlannedQuery};
 pub(super) use planner::Planner;
-pub(super) use sources::Source;
 pub(super) use system::SystemRelations;
-pub(super) use tables::{TableEntry, Tables, placed_name, schema_and_table};
+pub(super) use tables::{TableEntry, Tables, own_number, placed_name, schema_and_table};

@@ -6,21 +6,20 @@ use std::sync::{Arc, OnceLock};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use sqlparser::ast::{ObjectName, Query};
+use sqlparser::ast::Query;
 use tablegate_bind::query::bound::Target;
 use tablegate_bind::{BoundExpr, BoundQuery, Oid};
-use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
 use super::meaning::{KnownTables, MeantQuery, asks};
-use super::numbered::{number_of, with_number};
 use super::planned_query::{CurrentIn, PlannedQuery};
 use super::system::SystemRelations;
 use super::tables::{Mentions, TableEntry, Tables, own_number, schema_and_table};
 use super::views::ViewQueries;
 use super::{changes, list_order, lower, multisets, origins, size, unnest};
-use crate::aside::aside;
+use crate::aside::{aside, aside_unless};
 use crate::catalog::{Sequence, View};
 use crate::engine::Engine;
 use crate::expr::{self, Parameters};
@@ -31,13 +30,16 @@ use crate::relation::{Relation, table_row};
 use crate::scan::RelationProvider;
 use crate::sequence;
 
+/// Stands before the number of a table whose rows are locked, in the name of its scan: no client's identifier has it.
+const LOCKED: char = '\u{3}';
+
 /// Plans one statement of one session.
 #[derive(Clone)]
 pub(crate) struct Planner<'a> {
     pub engine: &'a Engine,
     pub reads: Arc<Reads>,
     pub system: Arc<dyn SystemRelations>,
-    /// Tables that are known by these names before any others.
+    /// Rows in memory that the statement reads besides.
     given: Tables,
     /// The plan is kept for later runs, so the time of the statement is not known while planning.
     is_kept: bool,
@@ -83,7 +85,14 @@ impl Planner<'_> {
     /// # Errors
     /// The errors of planning the query: names, types, what DataFusion does not do.
     pub(crate) async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
-        self.plan_with(query, &Tables::default(), declared).await
+        let mentions = Self::mentioned(query)?;
+        let tables = self.tables_of(&mentions).await?;
+        let (meaning, types) = aside(|| self.meaning(query, &mentions, &tables, declared))?;
+        let MeantQuery { query, views, views_name_tables } = &meaning;
+        self.see_what_it_asks(query, views).await?;
+        let names_tables = mentions.table_oids || *views_name_tables;
+        let statement = lower::Statement::of_query(&tables, views, names_tables);
+        aside(|| self.planned(query, &statement, &types))
     }
 
     /// Plans a query whose meaning is known already.
@@ -102,27 +111,7 @@ impl Planner<'_> {
         self.see_what_it_asks(query, views).await?;
         let names_tables = mentions.table_oids || *views_name_tables;
         let statement = lower::Statement::of_query(&tables, views, names_tables);
-        aside(|| self.planned(query, &statement, declared))
-    }
-
-    /// Plans a query that finds some of its tables in memory.
-    ///
-    /// # Errors
-    /// As [`Planner::plan`].
-    pub(crate) async fn plan_with(
-        &self,
-        query: &Query,
-        given: &Tables,
-        declared: &[SqlType],
-    ) -> SqlResult<PlannedQuery> {
-        let mentions = Self::mentioned(query)?;
-        let tables = self.tables_with(&mentions, given).await?;
-        let (meaning, types) = aside(|| self.meaning(query, &mentions, &tables, declared))?;
-        let MeantQuery { query, views, views_name_tables } = &meaning;
-        self.see_what_it_asks(query, views).await?;
-        let names_tables = mentions.table_oids || *views_name_tables;
-        let statement = lower::Statement::of_query(&tables, views, names_tables);
-        aside(|| self.planned(query, &statement, &types))
+        aside_unless(mentions.is_short() && views.is_empty(), || self.planned(query, &statement, declared))
     }
 
     /// Plans a query over the given tables.
@@ -137,25 +126,10 @@ impl Planner<'_> {
         self.planned(query, &lower::Statement::of_query(tables, views, names_tables), &types)
     }
 
-    /// What a query means.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub(crate) async fn meaning_of(&self, query: &Query) -> SqlResult<MeantQuery> {
-        let mentions = Self::mentioned(query)?;
-        let tables = self.tables_of(&mentions).await?;
-        Ok(aside(|| self.meaning(query, &mentions, &tables, &[]))?.0)
-    }
-
     /// What a query mentions.
     fn mentioned(query: &Query) -> SqlResult<Mentions> {
         changes::only_reads(query)?;
-        let mentions = Mentions::of(query);
-        match &mentions.lock {
-            None => Ok(mentions),
-            Some(clause) => Err(SqlError::not_supported(format!("{clause} in this place"))
-                .with_hint("Lock the rows in a statement of their own.")),
-        }
+        Ok(Mentions::of(query))
     }
 
     fn meaning(
@@ -178,14 +152,10 @@ impl Planner<'_> {
         }
     }
 
-    /// The tables that a statement mentions.
+    /// The tables that a statement mentions, and those that it is given.
     pub(super) async fn tables_of(&self, mentions: &Mentions) -> SqlResult<Tables> {
-        self.tables_with(mentions, &Tables::default()).await
-    }
-
-    async fn tables_with(&self, mentions: &Mentions, given: &Tables) -> SqlResult<Tables> {
         let mut tables = self.tables(mentions).await?;
-        tables.extend(given);
+        tables.extend(&self.given);
         Ok(tables)
     }
 
@@ -287,11 +257,6 @@ impl Planner<'_> {
         Ok(current.is_some_and(|current| Arc::ptr_eq(&current, relation) || current.still_serves(relation)))
     }
 
-    /// A table that is known by a name before any others.
-    pub(super) fn given(&self, name: &ObjectName) -> Option<&TableEntry> {
-        self.given.get(name)
-    }
-
     /// What the tables of a query mean.
     async fn tables(&self, mentions: &Mentions) -> SqlResult<Tables> {
         let mut tables = Tables::default();
@@ -299,16 +264,11 @@ impl Planner<'_> {
         let mentions = &mentions;
         for name in &mentions.tables {
             let (schema, table) = schema_and_table(name)?;
-            let (table, number) = number_of(&table);
             let used_name = super::tables::dotted_name(name);
-            if let Some(given) = self.given.get(name) {
-                tables.insert(&used_name, given.clone());
-                continue;
-            }
             // A function may give the rows of a system relation.
-            let (schema, table) = match self.system.relation_of(table) {
+            let (schema, table) = match self.system.relation_of(&table) {
                 Some(relation) => (Some("pg_catalog"), relation),
-                None => (schema.as_deref(), table),
+                None => (schema.as_deref(), table.as_str()),
             };
             if let Some(entry) = views.take(&used_name) {
                 tables.insert(&used_name, entry?);
@@ -320,7 +280,7 @@ impl Planner<'_> {
                     tables.insert(&used_name, TableEntry::of_provider(&key, provider).with_oid(oid));
                 }
             } else if let Some(relation) = self.relation(schema, table).await? {
-                tables.insert(&used_name, self.relation_entry(&relation, mentions, number)?);
+                tables.insert(&used_name, self.relation_entry(&relation, mentions, None)?);
             } else if let Some(sequence) = self.sequence(schema, table) {
                 let provider = sequence::provider(self.system.sequences()?, &sequence).await?;
                 let key = format!("{}.{table}", sequence.place.schema());
@@ -352,7 +312,10 @@ impl Planner<'_> {
         let promises = self.engine.stores().at(relation.stored.place)?.promises();
         let provider = RelationProvider::new(shown.clone(), size, promises).splits(splits).locked_as(number);
         Ok(TableEntry {
-            key: with_number(&format!("{}.{}", relation.schema_name, relation.name), number),
+            key: match number {
+                None => format!("{}.{}", relation.schema_name, relation.name),
+                Some(number) => format!("{}.{}{LOCKED}{}", relation.schema_name, relation.name, number.0),
+            },
             visible: names(false),
             hidden: names(true),
             provider: Arc::new(provider),
@@ -361,6 +324,7 @@ impl Planner<'_> {
             number: if number.is_some() { own_number() } else { relation.oid },
             row_type: Some(table_row(relation)),
             view: None,
+            only_value: None,
         })
     }
 

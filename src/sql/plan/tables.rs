@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
+use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
 use sqlparser::ast::{Expr, Function, Ident, ObjectName, Query, Visitor};
 use tablegate_bind::statement::Syntax;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tablegate_types::sql_type::TableRow;
+use tablegate_types::sql_type::{SqlType, TableRow};
 
 use crate::catalog::{CatalogView, View};
 use crate::place::PlacedName;
@@ -39,6 +40,8 @@ pub(crate) struct TableEntry {
     pub row_type: Option<TableRow>,
     /// The query that takes its place, if it is a view.
     pub view: Option<ViewQuery>,
+    /// What a query of all of it gives, where that is known and is one value, or none.
+    pub only_value: Option<(ScalarValue, SqlType)>,
 }
 
 /// A view, and its query.
@@ -62,6 +65,7 @@ impl TableEntry {
             number: own_number(),
             row_type: None,
             view: None,
+            only_value: None,
         }
     }
 
@@ -84,7 +88,7 @@ impl TableEntry {
 }
 
 /// A number that no relation of the catalogue has.
-pub(super) fn own_number() -> u32 {
+pub(crate) fn own_number() -> u32 {
     /// OIDs are given out from the other end.
     const FIRST: u32 = 0xf000_0000;
     static NEXT: AtomicU32 = AtomicU32::new(FIRST);
@@ -188,13 +192,19 @@ pub(super) fn dotted_name(name: &ObjectName) -> String {
 pub(crate) struct Mentions {
     pub tables: Vec<ObjectName>,
     pub hidden: bool,
-    /// A locking clause, anywhere in it.
-    pub lock: Option<String>,
     /// The stored types of columns are asked for.
     pub edm_types: bool,
     /// `tableoid` is named anywhere.
     pub table_oids: bool,
+    /// How much there is to plan, in expressions.
+    weight: usize,
 }
+
+/// What takes as long to plan as so many expressions.
+const RELATION_WEIGHT: usize = 16;
+const QUERY_WEIGHT: usize = 8;
+/// A statement of this weight is planned in less than a millisecond: a change of one row, a query of one to three tables.
+const SHORT_WEIGHT: usize = 100;
 
 const HIDDEN: [&str; 4] = ["PartitionKey", "RowKey", "Timestamp", "etag"];
 
@@ -221,11 +231,21 @@ impl Mentions {
         self.hidden |= other.hidden;
         self.edm_types |= other.edm_types;
         self.table_oids |= other.table_oids;
+        self.weigh(other.weight);
         for table in other.tables {
             if !self.tables.contains(&table) {
                 self.tables.push(table);
             }
         }
+    }
+
+    /// Whether planning it is done before others would notice.
+    pub(super) fn is_short(&self) -> bool {
+        self.weight <= SHORT_WEIGHT
+    }
+
+    fn weigh(&mut self, more: usize) {
+        self.weight = self.weight.saturating_add(more);
     }
 
     fn see(&mut self, ident: &Ident) {
@@ -245,14 +265,13 @@ fn is_edm_type(function: &Function) -> bool {
 impl Visitor for Mentions {
     type Break = ();
 
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        if let Some(lock) = query.locks.first() {
-            self.lock.get_or_insert_with(|| format!("FOR {}", lock.lock_type));
-        }
+    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
+        self.weigh(QUERY_WEIGHT);
         ControlFlow::Continue(())
     }
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        self.weigh(RELATION_WEIGHT);
         if !self.tables.contains(relation) {
             self.tables.push(relation.clone());
         }
@@ -260,7 +279,10 @@ impl Visitor for Mentions {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.weigh(1);
         match expr {
+            // One of a dozen columns is thousands of sets.
+            Expr::Cube(_) | Expr::Rollup(_) | Expr::GroupingSets(_) => self.weigh(SHORT_WEIGHT),
             Expr::Identifier(ident) => self.see(ident),
             Expr::CompoundIdentifier(parts) => parts.iter().for_each(|p| self.see(p)),
             Expr::Function(function) if is_edm_type(function) => {

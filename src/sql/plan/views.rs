@@ -27,9 +27,6 @@ impl ViewQueries {
         let mut next = 0;
         while let Some(name) = all.tables.get(next).cloned() {
             next += 1;
-            if planner.given(&name).is_some() {
-                continue;
-            }
             let (schema, table) = schema_and_table(&name)?;
             let Some(view) = planner.view(schema.as_deref(), &table) else { continue };
             let query = catalog::query_of(view)?;

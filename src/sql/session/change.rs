@@ -12,8 +12,8 @@ use tablegate_store::model::Entity;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult, Topic};
 use tablegate_types::sql_type::SqlType;
 
-use super::locking::{Given, LockingStatement};
-use super::prepare::{Plan, plan_command};
+use super::locking::LockingStatement;
+use super::prepare::{Plan, plan_meant};
 use super::{Position, Session};
 use crate::dml::{Changed, PreparedDml, WriteMode, Writes, insert_all};
 use crate::place::Place;
@@ -54,16 +54,10 @@ enum Pass {
 struct Run {
     /// What it reads: one snapshot, unless that is of no use any more.
     reads: Arc<Reads>,
-    /// By its locking sub-queries, if it has some.
-    given: Option<Given>,
+    /// The rows of its locking sub-queries.
+    given: Tables,
     /// Rows are locked as they are found: some have changed since the snapshot, or may have.
     locks_early: bool,
-}
-
-impl Run {
-    fn tables(&self) -> Tables {
-        self.given.as_ref().map(|given| given.tables.clone()).unwrap_or_default()
-    }
 }
 
 /// How a change is run.
@@ -105,10 +99,10 @@ impl Session {
             self.lock_tables_of_sub_queries(statement, claims.as_mut()).await?;
         }
         let reads = self.newest_reads(change.dml).await?;
-        let mut run = Run { reads, given: None, locks_early: change.around.is_some() };
+        let mut run = Run { reads, given: Tables::default(), locks_early: change.around.is_some() };
         if let Some(statement) = change.around {
             let locked = self.lock_sub_queries(statement, parameters, &run.reads, claims.as_mut());
-            run.given = Some(Box::pin(locked).await?);
+            run.given = Box::pin(locked).await?;
         }
         for _ in 0..RUNS_MAX {
             let fresh = Box::pin(self.refreshed(change, &run)).await?;
@@ -212,8 +206,7 @@ impl Session {
         if around.is_none() && current_in.is_some_and(|current_in| current_in.is(self.catalog_version())) {
             return Ok(None);
         }
-        let planner = self.planner_on(run.reads.clone()).with(run.tables());
-        let command = run.given.as_ref().map_or(*command, |given| &given.command);
+        let planner = self.planner_on(run.reads.clone()).with(run.given.clone());
         let mut is_current = around.is_none();
         for target in dml.targets() {
             is_current = is_current && planner.is_unchanged(target).await?;
@@ -228,7 +221,8 @@ impl Session {
             }
             return Ok(None);
         }
-        match plan_command(&planner, command, declared).await? {
+        let meant = around.map(|statement| statement.meant.clone());
+        match plan_meant(&planner, command, declared, meant).await? {
             Plan::Dml(fresh) if fresh.columns() == dml.columns() && fresh.parameters() == dml.parameters() => {
                 Ok(Some(*fresh))
             }
@@ -253,7 +247,7 @@ impl Session {
         let way = match plain {
             Some(rows) => Way::Rows(rows),
             // RETURNING, ON CONFLICT and the parts of WITH are planned again over their rows.
-            None => Way::Planned(Box::new(self.planner_of(&engine, reads.clone()).with(run.tables()))),
+            None => Way::Planned(Box::new(self.planner_of(&engine, reads.clone()).with(run.given.clone()))),
         };
         let mode = match unit {
             Unit::Block => WriteMode::Block(&mut self.transaction),

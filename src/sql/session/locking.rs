@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use futures::stream;
-use sqlparser::ast::Query;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
-use super::prepare::{Plan, Prepared, plan_command};
+use super::prepare::{Plan, Prepared, plan_meant};
 use super::run::plan_changed;
 use super::{Position, Session};
 use crate::locking::{LockedRows, LockingQuery, LockingSubQueries};
 use crate::outcome::{Outcome, Rows, RowsTag};
-use crate::plan::{Planner, Tables};
+use crate::plan::{Meant, MeantQuery, Planner, Tables};
 use crate::reads::Reads;
 use crate::syntax::Command;
 use crate::tx::{Claims, TableMode};
@@ -21,19 +20,11 @@ use crate::tx::{Claims, TableMode};
 /// A statement with locking sub-queries, which run before it.
 pub(super) struct LockingStatement {
     pub sub_queries: LockingSubQueries,
-    /// The statement that reads their rows instead.
-    pub command: Command,
+    /// What the statement means that reads their rows instead.
+    pub meant: Meant,
     /// Its plan, made without any rows.
     pub plan: Plan,
     pub declared: Vec<SqlType>,
-}
-
-/// What a statement is given by its locking sub-queries.
-pub(super) struct Given {
-    /// Their rows.
-    pub tables: Tables,
-    /// The statement, with values in the places of those that one is wanted of.
-    pub command: Command,
 }
 
 impl LockingStatement {
@@ -44,14 +35,14 @@ impl LockingStatement {
     pub(super) async fn prepare(
         planner: &Planner<'_>,
         command: &Command,
+        mut meant: Meant,
         declared: &[SqlType],
-    ) -> SqlResult<Option<Self>> {
-        let mut declared = declared.to_vec();
-        let taken = LockingSubQueries::prepare(planner, command, &mut declared).await?;
-        let Some((sub_queries, command)) = taken else { return Ok(None) };
+    ) -> SqlResult<Result<Self, Meant>> {
+        let taken = LockingSubQueries::take(planner, command, &mut meant, declared).await?;
+        let Some(sub_queries) = taken else { return Ok(Err(meant)) };
         let around = planner.clone().with(sub_queries.empty_tables()?);
-        let plan = Box::pin(plan_command(&around, &command, &declared)).await?;
-        Ok(Some(Self { sub_queries, command, plan, declared }))
+        let plan = Box::pin(plan_meant(&around, command, declared, Some(meant.clone()))).await?;
+        Ok(Ok(Self { sub_queries, meant, plan, declared: declared.to_vec() }))
     }
 }
 
@@ -64,11 +55,10 @@ impl Session {
         query: &LockingQuery,
         parameters: &[ScalarValue],
     ) -> SqlResult<Outcome> {
-        let Command::Query(text) = command else { return Err(not_a_query()) };
         self.check_writable(query.command())?;
         lock_tables(query, self.transaction.claims_mut()).await?;
         let reads = self.reads();
-        self.lock_rows(query, text, declared, parameters, reads, Tables::default()).await
+        self.lock_rows(query, (command, None, declared), parameters, reads, Tables::default()).await
     }
 
     /// A statement with locking sub-queries.
@@ -79,14 +69,16 @@ impl Session {
         parameters: &[ScalarValue],
         position: Position,
     ) -> SqlResult<Outcome> {
+        let command = &prepared.statement.command;
         match &statement.plan {
             Plan::Dml(dml) => self.run_dml(prepared, dml, Some(statement), parameters, position).await,
             Plan::Query(described) => {
                 self.lock_tables_of_sub_queries(statement, None).await?;
                 let reads = self.reads();
                 let given = self.lock_sub_queries(statement, parameters, &reads, None).await?;
-                let planner = self.planner_on(reads).with(given.tables);
-                let Plan::Query(fresh) = plan_command(&planner, &given.command, &statement.declared).await? else {
+                let planner = self.planner_on(reads).with(given);
+                let meant = Some(statement.meant.clone());
+                let Plan::Query(fresh) = plan_meant(&planner, command, &statement.declared, meant).await? else {
                     return Err(not_a_query());
                 };
                 super::run::check_same_shape(described, &fresh)?;
@@ -94,13 +86,13 @@ impl Session {
                 Ok(Outcome::Rows(Rows { columns: described.columns.clone(), stream, tag: RowsTag::Select }))
             }
             Plan::Locking(query) => {
-                let Command::Query(text) = &statement.command else { return Err(not_a_query()) };
+                let Meant::Query(meant) = statement.meant.clone() else { return Err(not_a_query()) };
                 self.check_writable(query.command())?;
                 lock_tables(query, self.transaction.claims_mut()).await?;
                 self.lock_tables_of_sub_queries(statement, None).await?;
                 let reads = self.reads();
                 let given = self.lock_sub_queries(statement, parameters, &reads, None).await?;
-                self.lock_rows(query, text, &statement.declared, parameters, reads, given.tables).await
+                self.lock_rows(query, (command, Some(*meant), &statement.declared), parameters, reads, given).await
             }
             Plan::LockingStatement(_) | Plan::Declare(_) | Plan::Utility => Err(not_a_query()),
         }
@@ -110,8 +102,7 @@ impl Session {
     async fn lock_rows(
         &mut self,
         described: &LockingQuery,
-        text: &Query,
-        declared: &[SqlType],
+        (command, meant, declared): (&Command, Option<MeantQuery>, &[SqlType]),
         parameters: &[ScalarValue],
         reads: Arc<Reads>,
         given: Tables,
@@ -121,7 +112,7 @@ impl Session {
         let fresh = if planner.is_current(described.input()).await? {
             None
         } else {
-            let fresh = LockingQuery::prepare(&planner, text, declared).await?;
+            let fresh = LockingQuery::prepare(&planner, command, meant, declared).await?;
             if fresh.columns != described.columns {
                 return Err(plan_changed());
             }
@@ -153,14 +144,14 @@ impl Session {
     }
 
     /// Locks the rows of a statement's sub-queries, whose tables are locked, for the transaction or for a statement on its
-    /// own.
+    /// own; gives the rows.
     pub(super) async fn lock_sub_queries(
         &mut self,
         statement: &LockingStatement,
         parameters: &[ScalarValue],
         reads: &Arc<Reads>,
         own: Option<&mut Claims>,
-    ) -> SqlResult<Given> {
+    ) -> SqlResult<Tables> {
         let engine = self.engine.clone();
         let planner = self.planner_of(&engine, reads.clone());
         let claims = own.unwrap_or_else(|| self.transaction.claims_mut());
@@ -175,8 +166,7 @@ impl Session {
             rows.push(locked.rows);
             memory.push(locked.memory);
         }
-        let command = statement.sub_queries.with_values(&statement.command, &rows)?;
-        Ok(Given { tables: statement.sub_queries.tables(rows)?, command })
+        statement.sub_queries.tables(rows)
     }
 }
 

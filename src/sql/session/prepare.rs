@@ -69,11 +69,10 @@ impl Plan {
             Plan::Dml(dml) => (dml.parameters().to_vec(), dml.columns()),
             Plan::Locking(query) => (query.parameters().to_vec(), Some(query.columns.clone())),
             Plan::LockingStatement(statement) => {
-                let (parameters, columns) = statement.plan.shape();
-                let declared = &statement.declared;
-                // Those that only the sub-queries name.
-                let rest = declared.get(parameters.len()..).unwrap_or_default();
-                (parameters.iter().chain(rest).cloned().collect(), columns)
+                let (_, columns) = statement.plan.shape();
+                let known = statement.declared.iter();
+                let known = known.map(|t| if *t == SqlType::Unknown { SqlType::Text } else { t.clone() });
+                (known.collect(), columns)
             }
             Plan::Declare(query) => (query.parameters.clone(), None),
             Plan::Utility => (Vec::new(), None),
@@ -210,23 +209,23 @@ pub(super) async fn plan(
     Ok((meaning.judge(planned)?, types))
 }
 
-/// The same of a command alone, of which nothing is found beforehand.
+/// Plans a command; `meant` is what it means, where that is known.
 ///
 /// # Errors
 /// Those of planning.
-pub(super) async fn plan_command(planner: &Planner<'_>, command: &Command, declared: &[SqlType]) -> SqlResult<Plan> {
-    plan_meant(planner, command, declared, None).await
-}
-
-async fn plan_meant(
+pub(super) async fn plan_meant(
     planner: &Planner<'_>,
     command: &Command,
     declared: &[SqlType],
     meant: Option<Meant>,
 ) -> SqlResult<Plan> {
-    if let Some(statement) = LockingStatement::prepare(planner, command, declared).await? {
-        return Ok(Plan::LockingStatement(Box::new(statement)));
-    }
+    let meant = match meant {
+        None => None,
+        Some(meant) => match LockingStatement::prepare(planner, command, meant, declared).await? {
+            Ok(statement) => return Ok(Plan::LockingStatement(Box::new(statement))),
+            Err(meant) => Some(meant),
+        },
+    };
     let (query, change) = match meant {
         Some(Meant::Query(query)) => (Some(query), None),
         Some(Meant::Change(change)) => (None, Some(*change)),
@@ -236,8 +235,9 @@ async fn plan_meant(
         return Ok(Plan::Dml(Box::new(dml)));
     }
     Ok(match command {
-        Command::Query(query) if !query.locks.is_empty() => {
-            Plan::Locking(Box::new(LockingQuery::prepare(planner, query, declared).await?))
+        Command::Query(text) if !text.locks.is_empty() => {
+            let meant = query.map(|meant| *meant);
+            Plan::Locking(Box::new(LockingQuery::prepare(planner, command, meant, declared).await?))
         }
         Command::Query(text) => Plan::Query(Box::new(match query {
             Some(meant) => planner.plan_meant(text, declared, &meant).await?,

@@ -278,7 +278,8 @@ impl Session {
                 current_in: Some(&prepared.current_in),
             },
             Some(statement) => {
-                Change { dml, command: &statement.command, declared: &statement.declared, around, current_in: None }
+                let command = &prepared.statement.command;
+                Change { dml, command, declared: &statement.declared, around, current_in: None }
             }
         };
         let changed = self.change(&change, parameters, position).await?;

@@ -1,9 +1,7 @@
 //! Building pieces of syntax.
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
-use sqlparser::ast::{
-    Expr, GroupByExpr, Ident, Query, Select, SelectFlavor, SelectItem, SetExpr, TableAlias, TableWithJoins,
-};
+use sqlparser::ast::{Expr, GroupByExpr, Ident, Query, Select, SelectFlavor, SelectItem, SetExpr, TableWithJoins};
 
 use super::depth::SHORT_ROW;
 
@@ -82,8 +80,4 @@ fn query(body: SetExpr) -> Query {
 
 pub(crate) fn query_of(select: Select) -> Query {
     query(SetExpr::Select(Box::new(select)))
-}
-
-pub(crate) fn table_alias(name: &str) -> TableAlias {
-    TableAlias { explicit: true, name: quoted(name), columns: Vec::new(), at: None }
 }

@@ -48,7 +48,7 @@ use sqlparser::ast::ObjectName;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-pub(super) use self::build::{balanced, item, query_of, select, table_alias};
+pub(super) use self::build::{balanced, item, query_of, select};
 pub(super) use self::command::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
     NotifyCommand, Truncate,
@@ -58,7 +58,6 @@ pub(super) use self::dialect::alter::TakenActions;
 pub(super) use self::dialect::cursor::{CursorCommand, Declare, Direction, Fetch};
 pub(super) use self::dialect::grant::{GrantCommand, GrantPrivileges, Grantee, On, OwnerChange};
 pub(super) use self::dialect::role::{RoleCommand, RoleOptions};
-pub(super) use self::dialect::row_locks::LockStrength;
 pub(super) use self::dialect::sequence::{AlterSequence, CreateSequence, GivenOptions};
 pub(super) use self::dialect::set_config::SetConfig;
 pub(super) use self::dialect::transaction::TransactionCommand;

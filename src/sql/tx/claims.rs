@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{ETag, EntityKey, StoredEntity};
 use tablegate_store::table::{AtOnce, ScanColumns};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
@@ -13,7 +14,6 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use super::locks::{HeldLocks, LockError, LockWait, Locks, Mark, TableMode};
 use crate::place::{Place, StoredTable, Stores};
 use crate::relation::Relation;
-use crate::syntax::LockStrength;
 
 /// The locks of one transaction.
 #[derive(Debug)]

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{ETag, EntityKey};
 use tablegate_store::table::{
     Batch, CommitError, EntityWindow, IfMatch, KnownChange, Operation, Rejection, StoreError, TableStore, Written,
@@ -24,7 +25,6 @@ use super::window::Window;
 use crate::observe::Footprint;
 use crate::progress::{Report, Shown};
 use crate::relation::Relation;
-use crate::syntax::LockStrength;
 
 /// So many rows are locked at once, fewer one by one.
 const LOCKED_TOGETHER: usize = 16;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tablegate_bind::catalogue::{Relation as BoundRelation, oids};
 use tablegate_bind::expr::{ExprKind, Literal, Test};
+use tablegate_bind::query::LockStrength;
 use tablegate_bind::query::changes::{BoundMergeClause, InsertColumn, MergeAction};
 use tablegate_bind::{BoundExpr, ExprType, Place};
 use tablegate_types::ScalarValue;
@@ -16,7 +17,6 @@ use crate::dml::row_update::RowUpdate;
 use crate::dml::set_clause::SetClause;
 use crate::plan::{MeantChange, Planner, Receiver};
 use crate::relation::Relation;
-use crate::syntax::LockStrength;
 
 /// One WHEN clause.
 pub(super) struct Clause {

@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use datafusion::common::{Column, DFSchema, DFSchemaRef, ExprSchema as _};
+use datafusion::common::{Column, DFSchema, DFSchemaRef, ExprSchema as _, ScalarValue};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Subquery};
 use tablegate_bind::BoundQuery;
 use tablegate_bind::expr::{BoundExpr, ExprKind};
-use tablegate_bind::query::bound::{JoinColumn, JoinKind, JoinTree, RangeSource};
+use tablegate_bind::query::bound::{JoinColumn, RangeEntry, RangeSource};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::Lowering;
 use crate::expr::{EntryRow, Surroundings, no_stored_type, outward, sub_query_of};
@@ -227,6 +228,16 @@ impl Surroundings for Around<'_, '_> {
         Ok(sub_query_of(self.lowering.query(query, Some(self.level))?))
     }
 
+    fn known_value(&self, number: usize) -> Option<(ScalarValue, SqlType)> {
+        let query = self.level.query.sub_queries.get(number)?;
+        match query.range.as_slice() {
+            [RangeEntry { source: RangeSource::Table { relation, .. }, .. }] => {
+                self.lowering.tables.get(&relation.oid)?.only_value.clone()
+            }
+            _ => None,
+        }
+    }
+
     fn aggregate_outside(&self, level: usize, make: &dyn Fn(&dyn Surroundings) -> SqlResult<Expr>) -> SqlResult<Expr> {
         let (owner, _) = self.at(level)?;
         let schema = owner.read.borrow().last().cloned();
@@ -283,6 +294,10 @@ impl Surroundings for Outside<'_> {
     fn sub_query(&self, number: usize) -> SqlResult<Subquery> {
         self.inside.sub_query(number)
     }
+
+    fn known_value(&self, number: usize) -> Option<(ScalarValue, SqlType)> {
+        self.inside.known_value(number)
+    }
 }
 
 fn no_column(column: &Column) -> Box<SqlError> {
@@ -291,8 +306,7 @@ fn no_column(column: &Column) -> Box<SqlError> {
 
 /// Entries whose rows are used as values, here or in a query inside, on the side of a join that may be without a partner.
 fn marked(query: &BoundQuery) -> HashSet<usize> {
-    let mut missing = HashSet::new();
-    query.from.iter().for_each(|tree| may_be_missing(tree, false, &mut missing));
+    let mut missing = query.nullable_entries();
     if missing.is_empty() {
         return missing;
     }
@@ -300,24 +314,6 @@ fn marked(query: &BoundQuery) -> HashSet<usize> {
     rows_used(query, 0, &mut used);
     missing.retain(|entry| used.contains(entry));
     missing
-}
-
-fn may_be_missing(tree: &JoinTree, is_missing: bool, entries: &mut HashSet<usize>) {
-    match tree {
-        JoinTree::Entry(entry) => {
-            entries.extend(is_missing.then_some(*entry));
-        }
-        JoinTree::Join { kind, left, right, .. } => {
-            let (of_left, of_right) = match kind {
-                JoinKind::Inner => (false, false),
-                JoinKind::Left => (false, true),
-                JoinKind::Right => (true, false),
-                JoinKind::Full => (true, true),
-            };
-            may_be_missing(left, is_missing || of_left, entries);
-            may_be_missing(right, is_missing || of_right, entries);
-        }
-    }
 }
 
 /// Adds the entries of the query so many outside whose rows are values in this one.

@@ -144,8 +144,9 @@ impl Lowering<'_> {
 
     fn query(&self, query: &BoundQuery, outer: Option<&Level<'_>>) -> SqlResult<LogicalPlan> {
         deeper(|| {
-            if !query.row_marks.is_empty() {
-                return Err(SqlError::not_supported("a locking clause in this place"));
+            if let Some(mark) = query.row_marks.first() {
+                return Err(SqlError::not_supported(format!("{} in this place", mark.strength.words()))
+                    .with_hint("Lock the rows in a statement of their own."));
             }
             let level = Level::new(query, outer);
             match &query.set {

@@ -1,6 +1,7 @@
 //! What a change of rows means, and the queries that it is made of: those that find its rows, and compute what it writes and
 //! returns.
 
+use std::slice;
 use std::sync::{Arc, OnceLock};
 
 use tablegate_bind::catalogue::RelationKind;
@@ -137,7 +138,7 @@ impl MeantChange {
     /// Those of planning.
     pub(crate) async fn plan(&self, planner: &Planner<'_>, query: &BoundQuery) -> SqlResult<PlannedQuery> {
         let is_read = query.from.iter().any(|tree| reads(tree, self.change.target));
-        let target = if is_read { Some(self.target(planner)?) } else { None };
+        let target = if is_read { slice::from_ref(self.target(planner)?) } else { &[] };
         self.named.plan(planner, query, self.part.as_ref(), target, None).await
     }
 
@@ -153,7 +154,7 @@ impl MeantChange {
         if self.part.is_some() || !self.change.with.is_empty() {
             return Ok(None);
         }
-        self.named.plan(planner, query, None, None, None).await.map(Some)
+        self.named.plan(planner, query, None, &[], None).await.map(Some)
     }
 
     /// The same of a query over these rows.
@@ -166,7 +167,8 @@ impl MeantChange {
         query: &BoundQuery,
         rows: &HeldRows,
     ) -> SqlResult<PlannedQuery> {
-        self.named.plan(planner, query, self.part.as_ref(), Some(self.target(planner)?), Some(rows)).await
+        let target = slice::from_ref(self.target(planner)?);
+        self.named.plan(planner, query, self.part.as_ref(), target, Some(rows)).await
     }
 }
 
@@ -212,10 +214,7 @@ fn changed_by(change: &BoundChange, named: &Named) -> SqlResult<Arc<Relation>> {
         }
         RelationKind::Table => {}
     }
-    let entry = named.tables.by_number(bound.oid).filter(|entry| entry.view.is_none());
-    let Some(relation) = entry.and_then(|entry| entry.relation.as_ref()) else {
-        let message = format!("permission denied: \"{name}\" is a system catalog");
-        return Err(SqlError::new(ErrorKind::InsufficientPrivilege, message));
-    };
-    Ok(relation.clone())
+    named.relation(bound.oid).ok_or_else(|| {
+        SqlError::new(ErrorKind::InsufficientPrivilege, format!("permission denied: \"{name}\" is a system catalog"))
+    })
 }

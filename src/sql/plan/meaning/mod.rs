@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod change;
+mod locking;
 mod named;
 mod parts;
 mod printed;
@@ -9,6 +10,7 @@ mod statement;
 
 pub(super) use self::catalogue::KnownTables;
 pub(crate) use self::change::MeantChange;
+pub(crate) use self::locking::MeantLocking;
 pub(crate) use self::named::{FoundChange, PartRows};
 pub(crate) use self::parts::{MeantChanges, MeantPart, MeantParts, Place};
 pub(crate) use self::printed::Renamed;

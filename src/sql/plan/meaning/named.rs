@@ -14,15 +14,17 @@ use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
 use super::catalogue::KnownTables;
-use super::statement::{of_types, types_of, views_of};
-use crate::aside::aside;
+use super::statement::{MeantQuery, of_types, types_of, views_of};
+use crate::aside::aside_unless;
 use crate::plan::held_rows::{HeldRows, rows_as};
 use crate::plan::lower::Statement;
 use crate::plan::planned_query::PlannedQuery;
 use crate::plan::planner::Planner;
 use crate::plan::tables::{Mentions, TableEntry, Tables};
+use crate::relation::Relation;
 
 /// What a statement means that changes rows, as it was bound.
+#[derive(Clone)]
 pub(crate) struct FoundChange {
     statement: BoundStatement,
     views: HashMap<Oid, BoundQuery>,
@@ -32,6 +34,24 @@ pub(crate) struct FoundChange {
 impl FoundChange {
     pub(super) fn new(statement: BoundStatement, known: &KnownTables<'_>) -> Self {
         Self { statement, views: views_of(known), views_name_tables: known.views_name_tables() }
+    }
+
+    pub(super) fn of_query(meant: MeantQuery) -> Self {
+        let MeantQuery { query, views, views_name_tables } = meant;
+        Self { statement: BoundStatement::Query(Box::new(query)), views, views_name_tables }
+    }
+
+    pub(super) fn statement(&self) -> &BoundStatement {
+        &self.statement
+    }
+
+    /// What its views mean, and whether one of them names `tableoid`.
+    pub(super) fn views(&self) -> (HashMap<Oid, BoundQuery>, bool) {
+        (self.views.clone(), self.views_name_tables)
+    }
+
+    pub(super) fn statement_mut(&mut self) -> &mut BoundStatement {
+        &mut self.statement
     }
 }
 
@@ -92,11 +112,12 @@ impl Named {
         declared: &[SqlType],
     ) -> SqlResult<(Arc<Self>, BoundStatement)> {
         // What identifies a row is always asked for.
-        let mentions = Mentions { hidden: true, ..Mentions::of_statement(syntax) };
+        let mut mentions = Mentions::of_statement(syntax);
+        mentions.hidden = true;
         let tables = planner.tables_of(&mentions).await?;
         let (found, parameters) = match found {
             Some(found) => (found, declared.to_vec()),
-            None => aside(|| {
+            None => aside_unless(mentions.is_short() && tables.views().next().is_none(), || {
                 let known = KnownTables::among(planner, &mentions.tables, &tables);
                 let mut parameters = of_types(declared);
                 let binder = StatementBinder::new(&known).with_reading(planner.reading()).with_overriding(overriding);
@@ -109,8 +130,14 @@ impl Named {
         Ok((Arc::new(Self { mentions, tables, views, names_tables, parameters }), statement))
     }
 
-    /// Plans a query of the statement, or of a part of it; `target` is the table that is changed, if it is read from. `over` is
-    /// rows that it is computed over, in the place of what it reads from.
+    /// A table of the user's, by its number.
+    pub(super) fn relation(&self, number: Oid) -> Option<Arc<Relation>> {
+        let entry = self.tables.by_number(number).filter(|entry| entry.view.is_none())?;
+        entry.relation.clone()
+    }
+
+    /// Plans a query of the statement, or of a part of it; `targets` are the tables whose rows are changed or locked, if they are
+    /// read from. `over` is rows that it is computed over, in the place of what it reads from.
     ///
     /// # Errors
     /// Those of planning.
@@ -119,7 +146,7 @@ impl Named {
         planner: &Planner<'_>,
         query: &BoundQuery,
         part: Option<&Part>,
-        target: Option<&TableEntry>,
+        targets: &[TableEntry],
         over: Option<&HeldRows>,
     ) -> SqlResult<PlannedQuery> {
         planner.see_what_it_asks(query, &self.views).await?;
@@ -128,12 +155,11 @@ impl Named {
         add_read(query, &self.views, &mut read);
         around.into_iter().for_each(|around| add_read(around, &self.views, &mut read));
         let mut tables = self.tables.among(&read);
-        if let Some(target) = target {
-            tables.insert(&target.key, target.clone());
-        }
+        targets.iter().for_each(|target| tables.insert(&target.key, target.clone()));
         let (rows, tables, views) = (part.map(|part| &part.rows), &tables, &self.views);
         let statement = Statement { tables, views, names_tables: self.names_tables, around, rows, over };
-        aside(|| planner.planned(query, &statement, &self.parameters))
+        let is_short = self.mentions.is_short() && views.is_empty();
+        aside_unless(is_short, || planner.planned(query, &statement, &self.parameters))
     }
 }
 

@@ -110,7 +110,7 @@ impl MeantParts {
         place: Place,
         rows: &PartRows,
     ) -> SqlResult<PlannedQuery> {
-        self.named.plan(planner, query, Some(&self.surroundings(place, rows)), None, None).await
+        self.named.plan(planner, query, Some(&self.surroundings(place, rows)), &[], None).await
     }
 
     fn surroundings(&self, place: Place, rows: &PartRows) -> Part {

@@ -15,8 +15,9 @@ use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
 
 use super::catalogue::KnownTables;
+use super::locking::check_marks;
 use super::named::FoundChange;
-use crate::aside::aside;
+use crate::aside::aside_unless;
 use crate::plan::planner::Planner;
 use crate::plan::tables::Mentions;
 use crate::syntax::dialect::overriding;
@@ -38,12 +39,14 @@ pub(crate) enum Meaning {
 }
 
 /// What a statement means that is right.
+#[derive(Clone)]
 pub(crate) enum Meant {
     Query(Box<MeantQuery>),
     Change(Box<FoundChange>),
 }
 
 /// What a query means.
+#[derive(Clone)]
 pub(crate) struct MeantQuery {
     pub query: BoundQuery,
     /// What the views mean that it reads from, and those that these do, by their numbers.
@@ -77,6 +80,41 @@ impl MeantQuery {
     }
 }
 
+impl Meant {
+    /// Whether a query inside of it has a locking clause.
+    pub(crate) fn locks_inside(&self) -> bool {
+        match self {
+            Meant::Query(meant) => meant.query.locks_inside(),
+            Meant::Change(change) => change.statement().locks_inside(),
+        }
+    }
+
+    /// Puts others in the places of the queries inside of it that have a locking clause: each gets what it means, alone.
+    ///
+    /// # Errors
+    /// Those of `other`; 0A000 for a locking clause over what is no table.
+    pub(crate) fn replace_locking(
+        &mut self,
+        other: &mut dyn FnMut(MeantQuery) -> SqlResult<BoundQuery>,
+    ) -> SqlResult<()> {
+        let views = match self {
+            Meant::Query(meant) => (meant.views.clone(), meant.views_name_tables),
+            Meant::Change(change) => change.views(),
+        };
+        let mut other = |query| {
+            let (views, views_name_tables) = views.clone();
+            other(MeantQuery { query, views, views_name_tables })
+        };
+        match self {
+            Meant::Query(meant) => {
+                check_marks(&meant.query)?;
+                meant.query.replace_locking(&mut other)
+            }
+            Meant::Change(change) => change.statement_mut().replace_locking(&mut other),
+        }
+    }
+}
+
 /// Whether a query, or a view in it, asks the catalogue: by one of these functions, or for what a value names.
 pub(in crate::plan) fn asks(
     query: &BoundQuery,
@@ -103,14 +141,17 @@ impl Meaning {
     /// What a statement means; `declared` are the parameter types that the client gave.
     pub(crate) async fn of(planner: &Planner<'_>, statement: &Statement, declared: &[SqlType]) -> Self {
         let Some((syntax, overriding)) = syntax_of(&statement.command) else { return Meaning::Unknown };
-        let known = KnownTables::of(planner, Mentions::of_statement(syntax).tables).await;
+        let mentions = Mentions::of_statement(syntax);
+        let is_short = mentions.is_short();
+        let known = KnownTables::of(planner, mentions.tables).await;
+        let is_short = is_short && known.views().is_empty();
         let source = Source::new(&statement.source);
         let mut parameters = of_types(declared);
         let binder = StatementBinder::new(&known)
             .with_source(&source)
             .with_reading(planner.reading())
             .with_overriding(overriding);
-        let bound = aside(|| {
+        let bound = aside_unless(is_short, || {
             let bound = binder.bind(syntax, &mut parameters)?;
             parameters.found()?;
             SqlResult::Ok(bound)
@@ -120,7 +161,7 @@ impl Meaning {
             Err(refused) => Meaning::Refused(refused),
             Ok(bound) => Meaning::Found {
                 parameters: types_of(&parameters, declared),
-                meant: Some(aside(|| match bound {
+                meant: Some(aside_unless(is_short, || match bound {
                     BoundStatement::Query(query) if !query.changes_rows() => {
                         Meant::Query(Box::new(MeantQuery::with_views(*query, &known)))
                     }
@@ -226,7 +267,7 @@ pub(crate) fn change_syntax(command: &Command) -> Option<(Syntax<'_>, Overriding
 }
 
 /// The syntax that is bound, and what an INSERT says about identity columns.
-fn syntax_of(command: &Command) -> Option<(Syntax<'_>, Overriding)> {
+pub(super) fn syntax_of(command: &Command) -> Option<(Syntax<'_>, Overriding)> {
     let syntax = match command {
         Command::Query(query) => Syntax::Query(query),
         Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {

@@ -3,20 +3,9 @@
 //! So a clause it cannot read is rewritten before it is parsed: as FOR UPDATE OF one dotted name, whose first part is
 //! the strength and whose others are the tables. A LIMIT may stand behind the clauses too, where sqlparser wants none.
 
-use sqlparser::ast::Query;
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
-use tablegate_bind::query::LOCK_MARK;
-pub(crate) use tablegate_bind::query::{Busy, LockStrength, LockingClause};
-use tablegate_types::error::SqlResult;
-
-/// The clauses of a query, as they were written.
-///
-/// # Errors
-/// 42601 for a table name with a schema.
-pub(crate) fn locking_clauses(query: &Query) -> SqlResult<Vec<LockingClause>> {
-    query.locks.iter().map(LockingClause::of).collect()
-}
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+use tablegate_bind::query::{LOCK_MARK, LockStrength};
 
 /// Rewrites the locking clauses that sqlparser cannot read, and puts a LIMIT that stands behind one before it. Any other
 /// clauses, and whatever is no such clause, stay.
@@ -49,14 +38,14 @@ fn readable_clauses(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, &[TokenWit
     let mut rest = tokens;
     while let Some(WrittenClause { strength, tables, length }) = written_clause(rest) {
         if length > 2 {
-            let mut put = |token: Token| readable.push(TokenWithSpan { token, span: rest[0].span });
-            put(Token::make_keyword("FOR"));
-            put(Token::make_keyword("UPDATE"));
-            put(Token::make_keyword("OF"));
-            put(Token::make_word(&format!("{LOCK_MARK}{}", strength.words()), Some('"')));
+            let put = |token: Token| TokenWithSpan { token, span: rest[0].span };
+            readable.push(put(Token::make_keyword("FOR")));
+            readable.push(put(Token::make_keyword("UPDATE")));
+            readable.push(put(Token::make_keyword("OF")));
+            readable.push(put(Token::make_word(&format!("{LOCK_MARK}{}", strength.words()), Some('"'))));
             for table in tables {
-                put(Token::Period);
-                put(Token::Word(table.clone()));
+                readable.push(put(Token::Period));
+                readable.push(table.clone());
             }
         } else {
             readable.extend_from_slice(&rest[..length]);
@@ -98,7 +87,7 @@ fn length_of_bounds(tokens: &[TokenWithSpan]) -> usize {
 /// `FOR` with its strength, and the tables behind `OF`.
 struct WrittenClause<'t> {
     strength: LockStrength,
-    tables: Vec<&'t Word>,
+    tables: Vec<&'t TokenWithSpan>,
     /// In tokens.
     length: usize,
 }
@@ -122,7 +111,9 @@ fn written_clause(tokens: &[TokenWithSpan]) -> Option<WrittenClause<'_>> {
     let mut length = words.len();
     loop {
         // Behind OF or a comma.
-        let Some(Token::Word(table)) = tokens.get(length + 1).map(|token| &token.token) else { return Some(alone) };
+        let Some(table @ TokenWithSpan { token: Token::Word(_), .. }) = tokens.get(length + 1) else {
+            return Some(alone);
+        };
         tables.push(table);
         length += 2;
         match tokens.get(length).map(|token| &token.token) {
@@ -141,6 +132,7 @@ fn is_word(token: &TokenWithSpan, keyword: Keyword) -> bool {
 #[cfg(test)]
 mod tests {
     use sqlparser::ast::Ident;
+    use tablegate_bind::query::{Busy, LockingClause};
     use tablegate_types::error::ErrorKind;
 
     use super::*;
@@ -148,7 +140,7 @@ mod tests {
 
     fn clauses(sql: &str) -> Vec<(LockStrength, String, Busy)> {
         let Command::Query(query) = parse(sql).unwrap().pop().unwrap().command else { panic!("{sql}") };
-        let clauses = locking_clauses(&query).unwrap().into_iter();
+        let clauses = query.locks.iter().map(|clause| LockingClause::of(clause).unwrap());
         let tables = |tables: &[Ident]| tables.iter().map(Ident::to_string).collect::<Vec<_>>().join(",");
         clauses.map(|clause| (clause.strength, tables(&clause.tables), clause.busy)).collect()
     }
@@ -199,6 +191,6 @@ mod tests {
         let Command::Query(query) = parse("SELECT 1 FROM t FOR SHARE OF s.t").unwrap().pop().unwrap().command else {
             panic!("not a query")
         };
-        assert_eq!(locking_clauses(&query).unwrap_err().kind, ErrorKind::Syntax);
+        assert_eq!(LockingClause::of(&query.locks[0]).unwrap_err().kind, ErrorKind::Syntax);
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
+use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{ETag, EntityKey};
 use tokio::sync::oneshot;
 
@@ -14,7 +15,6 @@ use super::mode::{Mode, Modes, TableMode};
 use super::registry::{Locks, Owner, Request, Target, Wanted};
 use super::weak::Strong;
 use crate::place::StoredTable;
-use crate::syntax::LockStrength;
 
 /// What to do about a lock that others hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

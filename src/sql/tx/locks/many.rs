@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashTable;
+use tablegate_bind::query::LockStrength;
 use tablegate_store::model::EntityKey;
 
 use super::registry::Owner;
 use crate::place::StoredTable;
-use crate::syntax::LockStrength;
 
 /// The rows that are locked without being in the registry.
 #[derive(Default)]

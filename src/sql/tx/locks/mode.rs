@@ -1,6 +1,6 @@
 //! The strengths of locks, and which of them two transactions can hold at once: PostgreSQL's tables 13.2 and 13.3.
 
-use crate::syntax::LockStrength;
+use tablegate_bind::query::LockStrength;
 
 /// How strongly a table is locked, in the order of PostgreSQL's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use smallvec::{SmallVec, smallvec};
+use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{ETag, EntityKey};
 use tablegate_store::table::SeededHash;
 use tokio::sync::oneshot;
@@ -22,7 +23,6 @@ use super::mode::{Mode, Modes};
 use super::weak::{Noted, Strong, WeakLocks, is_weak};
 use crate::place::StoredTable;
 use crate::statistics::{Counter, LockFigures, TimeCounter};
-use crate::syntax::LockStrength;
 
 /// Enough that the sessions of a busy server seldom want the same one.
 const SHARDS: u8 = 64;

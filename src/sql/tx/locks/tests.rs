@@ -8,11 +8,11 @@ use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 use futures::FutureExt;
 use futures::future::join_all;
 use proptest::prelude::*;
+use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{EntityKey, TableName};
 
 use super::{HeldLocks, LockError, LockWait, Locks, Mark, TableMode};
 use crate::place::StoredTable;
-use crate::syntax::LockStrength;
 
 const FOREVER: LockWait = LockWait::AtMost(None);
 

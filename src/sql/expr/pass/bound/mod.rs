@@ -83,6 +83,11 @@ pub(crate) trait Surroundings {
         Err(SqlError::not_supported("a sub-query in this place"))
     }
 
+    /// The value of a sub-query, where it has run already.
+    fn known_value(&self, _number: usize) -> Option<(ScalarValue, SqlType)> {
+        None
+    }
+
     /// The stored type of a property in each row, of a column of a table.
     ///
     /// # Errors

@@ -11,8 +11,10 @@ use datafusion::prelude::lit;
 use tablegate_bind::BoundQuery;
 use tablegate_bind::expr::{BoundExpr, ExprKind, SubQueryUse};
 use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::{EntryRow, Surroundings};
+use crate::expr::literal;
 use crate::expr::meaning::Meaning;
 use crate::expr::operand::Operand;
 use crate::expr::operation::comparison_operator;
@@ -29,7 +31,12 @@ impl Pass<'_> {
             SubQueryUse::Exists => {
                 return Ok(Expr::Exists(Exists { subquery: around.sub_query(number)?, negated: false }));
             }
-            SubQueryUse::Value => return Ok(Expr::ScalarSubquery(around.sub_query(number)?)),
+            SubQueryUse::Value => {
+                return match around.known_value(number) {
+                    Some((value, sql_type)) => Ok(literal::literal(value, &sql_type)),
+                    None => Ok(Expr::ScalarSubquery(around.sub_query(number)?)),
+                };
+            }
             SubQueryUse::Array => return self.array_of_query(around.sub_query(number)?, around),
             SubQueryUse::OnlyRow => return self.only_row(around.sub_query(number)?, around),
             SubQueryUse::Row(test) => return self.tested(around.sub_query(number)?, test, around),
@@ -215,6 +222,10 @@ impl Surroundings for Inside<'_> {
 
     fn sub_query(&self, number: usize) -> SqlResult<Subquery> {
         self.around.sub_query(number)
+    }
+
+    fn known_value(&self, number: usize) -> Option<(ScalarValue, SqlType)> {
+        self.around.known_value(number)
     }
 
     fn stored_type(&self, level: usize, entry: usize, column: usize) -> SqlResult<Expr> {
