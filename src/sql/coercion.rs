@@ -7,10 +7,10 @@
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, TypeSignature};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, TypeSignature};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
@@ -63,7 +63,38 @@ impl TreeNodeRewriter for Casts<'_> {
 
     fn f_up(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
         stoppable::check()?;
-        if takes_anything(&expr) { Ok(Transformed::no(expr)) } else { self.0.f_up(expr) }
+        if takes_anything(&expr) || joins_truths(&expr) { Ok(Transformed::no(expr)) } else { self.0.f_up(expr) }
+    }
+}
+
+/// AND and OR of what is boolean by its form: of a long row of them the engine would ask each part for its type once for each level
+/// above it.
+fn joins_truths(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
+            is_truth(left) && is_truth(right)
+        }
+        _ => false,
+    }
+}
+
+fn is_truth(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(binary) => binary.op.supports_propagation() || binary.op.is_logic_operator(),
+        Expr::Literal(value, _) => matches!(value, ScalarValue::Boolean(_)),
+        Expr::Not(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotUnknown(_)
+        | Expr::InList(_)
+        | Expr::Like(_)
+        | Expr::Between(_) => true,
+        _ => false,
     }
 }
 

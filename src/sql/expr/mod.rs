@@ -44,6 +44,8 @@ pub(super) use catalog_functions::{CatalogFunctions, SETTING_BY_ROW};
 pub(super) use fold::{constants, folded, has_constant_part, is_foldable, is_immutable_cast, unaliased};
 pub(super) use kernels::{Choice, Found, choice_of};
 pub(super) use parameters::{Parameters, index as parameter_number, value_of as parameter_value};
-pub(super) use pass::{EntryRow, Forms, Surroundings, engine_form, no_stored_type, outward, sub_query_of};
+pub(super) use pass::{
+    EntryRow, Forms, Surroundings, conjunction, disjunction, engine_form, no_stored_type, outward, sub_query_of,
+};
 pub(super) use printed::{of_column, printed, printed_physical};
 pub(super) use set_functions::columns_of as set_columns;

@@ -4,6 +4,7 @@ use datafusion::logical_expr::{Expr, Operator, binary_expr};
 use tablegate_types::key_set::KeySet;
 
 use super::analyze::{Analyzed, Shape};
+use crate::syntax::balanced;
 
 /// What a predicate comes down to.
 enum Residue {
@@ -63,6 +64,6 @@ fn chain(parts: &[Analyzed], sources: &[Expr], keys: &KeySet, positive: bool, op
             Residue::Expr(expr) => left.push(expr),
         }
     }
-    let joined = left.into_iter().reduce(|all, expr| binary_expr(all, operator, expr));
+    let joined = balanced(left, |left, right| binary_expr(left, operator, right));
     joined.map_or(Residue::Constant(!decisive), Residue::Expr)
 }

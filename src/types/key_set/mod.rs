@@ -92,7 +92,9 @@ impl KeySet {
             KeySet::None => false,
             KeySet::All => true,
             KeySet::Slabs(slabs) => texts.split_first().is_some_and(|(first, others)| {
-                slabs.iter().any(|slab| slab.span.contains(first) && slab.rest.contains(others))
+                let behind = slabs.partition_point(|slab| slab.span.from.is_before(first));
+                let slab = behind.checked_sub(1).map(|at| &slabs[at]);
+                slab.is_some_and(|slab| slab.span.contains(first) && slab.rest.contains(others))
             }),
         }
     }
@@ -146,8 +148,18 @@ impl KeySet {
         self.intersect(&other.complement())
     }
 
+    /// Whether they have nothing in common: told without making what they have, as most sets that are asked for it meet soon.
     pub fn is_disjoint(&self, other: &KeySet) -> bool {
-        self.intersect(other).is_none()
+        match (self, other) {
+            (KeySet::None, _) | (_, KeySet::None) => true,
+            (KeySet::All, _) | (_, KeySet::All) => false,
+            (KeySet::Slabs(a), KeySet::Slabs(b)) if Arc::ptr_eq(a, b) => false,
+            (KeySet::Slabs(a), KeySet::Slabs(b)) => {
+                let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+                let meets = |slab: &Slab| met_by(many, &slab.span).iter().any(|met| !slab.rest.is_disjoint(&met.rest));
+                !few.iter().any(meets)
+            }
+        }
     }
 
     /// The union of many sets, in a tree rather than one after the other: each set is looked at only a few times.
@@ -215,6 +227,13 @@ fn reduce(mut sets: Vec<KeySet>, operation: fn(&KeySet, &KeySet) -> KeySet) -> O
             .collect();
     }
     sets.pop()
+}
+
+/// Those of the slabs that have something of the span.
+fn met_by<'s>(slabs: &'s [Slab], span: &Span) -> &'s [Slab] {
+    let from = slabs.partition_point(|slab| slab.span.to <= span.from);
+    let to = slabs.partition_point(|slab| slab.span.from < span.to);
+    slabs.get(from..to).unwrap_or_default()
 }
 
 /// Cuts the axis at every end of a slab and combines the rests on each piece. `operation` must give nothing for two

@@ -133,6 +133,16 @@ fn chained(parts: Vec<Expr>, op: Operator) -> Expr {
     joined(beside.map(|(_, (part, _))| part).chain([guard]).collect(), op).unwrap_or_else(|| lit(op == Operator::And))
 }
 
+/// All conditions as one; `None` when there are none. A long row is a tree that is not deep.
+pub(crate) fn conjunction(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
+    joined(conditions.into_iter().collect(), Operator::And)
+}
+
+/// The same of conditions of which one is enough.
+pub(crate) fn disjunction(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
+    joined(conditions.into_iter().collect(), Operator::Or)
+}
+
 pub(super) fn joined(parts: Vec<Expr>, op: Operator) -> Option<Expr> {
     balanced(parts, |left, right| pair(left, op, right))
 }

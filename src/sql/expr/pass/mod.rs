@@ -31,6 +31,7 @@ use tablegate_types::error::SqlError;
 pub(crate) use self::bound::{
     EntryRow, Forms, Surroundings, bound as engine_form, no_stored_type, outward, sub_query_of,
 };
+pub(crate) use self::chains::{conjunction, disjunction};
 use super::operand::Operand;
 use super::parameters::Parameters;
 

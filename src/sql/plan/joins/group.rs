@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use datafusion::common::{Column, NullEquality, Result};
-use datafusion::logical_expr::utils::{conjunction, disjunction, split_conjunction, split_conjunction_owned};
+use datafusion::logical_expr::utils::{split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, Join, JoinType, LogicalPlan, Operator};
 
 use super::facts::{self, Facts};
 use super::order::{Graph, SET_MAX, Set, Tree};
+use crate::expr::{conjunction, disjunction};
 use crate::key_range::flatten;
 use crate::plan::unnest::pieces::{column_exprs, filter, join, project};
 use crate::scan::selectivity;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan};
 
 use super::correlation::Correlation;
 use super::pieces::{Rows, column_exprs, filter, project};
 use super::push::Pusher;
 use super::{Unnester, contains_subquery, not_supported};
+use crate::expr::conjunction;
 
 impl Unnester {
     /// A join whose right side refers to its left side.

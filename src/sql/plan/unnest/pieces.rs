@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use datafusion::common::{Column, DFSchema, NullEquality, Result, ScalarValue, TableReference};
-use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{
     Aggregate, Distinct, EmptyRelation, Expr, Filter, Join, JoinConstraint, JoinType, Limit, LogicalPlan, Projection,
     SubqueryAlias, Union, Values, expr, lit,
 };
+
+use crate::expr::conjunction;
 
 /// Names that no other table or column of a statement has: `#` is in none that the store can hold.
 #[derive(Default)]

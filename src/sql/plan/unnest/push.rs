@@ -19,6 +19,7 @@ use super::correlation::{Correlation, Key};
 use super::not_supported;
 use super::pieces::{self, Names, case, column_exprs, columns_of, filter, join, project};
 use super::recursion::Carried;
+use crate::expr::conjunction;
 
 /// A plan that refers to nothing outside, or only to plans farther out.
 pub(super) struct Free {
@@ -334,7 +335,7 @@ impl Pusher<'_> {
             Arc::new(left),
             Arc::new(right),
             plan.on,
-            datafusion::logical_expr::utils::conjunction(conditions),
+            conjunction(conditions),
             plan.join_type,
             plan.join_constraint,
             plan.null_equality,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, IntervalMonthDayNano, TimeUnit};
 use datafusion::common::{Column, ScalarValue};
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::grouping::grouping_udaf;
@@ -10,7 +10,7 @@ use datafusion::functions_window::all_default_window_functions;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionDefinition};
 use datafusion::logical_expr::utils::COUNT_STAR_EXPANSION;
 use datafusion::logical_expr::{
-    Aggregate, AggregateUDF, Case, Expr, LogicalPlan, SortExpr, Subquery, WindowFrame, WindowFrameBound,
+    Aggregate, AggregateUDF, Case, Cast, Expr, LogicalPlan, SortExpr, Subquery, WindowFrame, WindowFrameBound,
     WindowFrameUnits,
 };
 use datafusion::prelude::lit;
@@ -262,13 +262,16 @@ impl Pass<'_> {
             Some(frame) => {
                 beyond.exclusion = exclusion_of(frame);
                 beyond.bounds = self.computed_bounds(frame, around)?;
+                let mut is_of_times = false;
                 if let (FrameUnit::Range, Some(key)) = (frame.unit, call.params.order_by.first_mut()) {
                     self.with_digits_of(frame, &mut key.expr, around)?;
+                    is_of_times = self.instants_of_times(frame, &mut key.expr, around)?;
                 }
                 let key = call.params.order_by.first().map(|key| self.operand(key.expr.clone(), around.schema()));
                 let key = key.transpose()?.map(|key| key.value_type.data_type);
                 match beyond.bounds {
                     Some(_) => WindowFrame::new(None),
+                    None if is_of_times => within_a_day(frame_of(frame, key.as_ref())?),
                     None => frame_of(frame, key.as_ref())?,
                 }
             }
@@ -300,6 +303,24 @@ impl Pass<'_> {
         let (start, end) = (bound(&frame.start)?, bound(&frame.end)?);
         let bounds = Bounds { counts_groups: frame.unit == FrameUnit::Groups, start, end };
         Ok(is_computed.then_some((bounds, distances)))
+    }
+
+    /// A time of day that is sorted by, as an instant of one day, where a frame has distances: these the engine takes off and puts
+    /// on. Whether it is one.
+    fn instants_of_times(&self, frame: &Frame, key: &mut Expr, around: &dyn Surroundings) -> SqlResult<bool> {
+        let is_distance = |bound: &FrameBound| matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_));
+        let operand = self.operand(key.clone(), around.schema())?;
+        if !is_distance(&frame.start) && !is_distance(&frame.end) {
+            return Ok(false);
+        }
+        match operand.value_type.data_type {
+            DataType::Time64(TimeUnit::Microsecond) => {
+                let micros = Expr::Cast(Cast::new(Box::new(operand.expr), DataType::Int64));
+                *key = Expr::Cast(Cast::new(Box::new(micros), DataType::Timestamp(TimeUnit::Microsecond, None)));
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// A number that is sorted by, with as many digits behind the point as the distances of a frame have.
@@ -385,6 +406,24 @@ fn frame_of(frame: &Frame, key: Option<&DataType>) -> SqlResult<WindowFrame> {
     };
     let (start, end) = (bound(&frame.start, "starting")?, bound(&frame.end, "ending")?);
     Ok(WindowFrame::new_bounds(units, start, end))
+}
+
+/// A frame over times of day: of an interval its hours count, and what is below them.
+fn within_a_day(frame: WindowFrame) -> WindowFrame {
+    let bound = |bound: WindowFrameBound| {
+        let hours = |distance| match distance {
+            ScalarValue::IntervalMonthDayNano(Some(span)) => {
+                ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano { months: 0, days: 0, ..span }))
+            }
+            other => other,
+        };
+        match bound {
+            WindowFrameBound::Preceding(distance) => WindowFrameBound::Preceding(hours(distance)),
+            WindowFrameBound::Following(distance) => WindowFrameBound::Following(hours(distance)),
+            WindowFrameBound::CurrentRow => WindowFrameBound::CurrentRow,
+        }
+    };
+    WindowFrame::new_bounds(frame.units, bound(frame.start_bound), bound(frame.end_bound))
 }
 
 /// A number of rows or groups, or the distance between values of the type that is sorted by.
