@@ -172,7 +172,7 @@ impl Binder<'_> {
     }
 
     /// PostgreSQL's `transformContainerSubscripts`.
-    fn subscripted(&mut self, value: BoundExpr, subscripts: &[AccessExpr]) -> SqlResult<BoundExpr> {
+    pub(crate) fn subscripted(&mut self, value: BoundExpr, subscripts: &[AccessExpr]) -> SqlResult<BoundExpr> {
         let (container, typmod) = self.lookup.base_and_typmod(value.oid(), value.ty.typmod);
         let container = match container {
             oids::INT2_VECTOR => oids::INT2_ARRAY,

@@ -2,7 +2,7 @@
 
 use super::bound::{BoundQuery, BoundWith, JoinTree, RangeEntry, Target};
 use crate::catalogue::RelationRef;
-use crate::expr::{BoundExpr, Index};
+use crate::expr::BoundExpr;
 
 /// A statement in which every name is found and every expression has its type.
 #[derive(Debug, Clone)]
@@ -45,18 +45,10 @@ pub enum ChangeKind {
     Merge(Vec<BoundMergeClause>),
 }
 
-/// A column that INSERT names, or a part of one.
-#[derive(Debug, Clone)]
+/// A column that INSERT names.
+#[derive(Debug, Clone, Copy)]
 pub struct InsertColumn {
     pub column: usize,
-    pub part: Vec<Part>,
-}
-
-/// A part of a column's value.
-#[derive(Debug, Clone)]
-pub enum Part {
-    Item(Index),
-    Field(usize),
 }
 
 #[derive(Debug, Clone)]
@@ -96,11 +88,12 @@ pub struct ConflictUpdate {
     pub filter: Option<BoundExpr>,
 }
 
-/// What a column, or a part of it, is set to.
+/// What a column is set to.
 #[derive(Debug, Clone)]
 pub struct Assigned {
     pub column: usize,
-    pub part: Vec<Part>,
+    /// Items of it are, one after the other: the value is the whole one with these.
+    pub is_of_items: bool,
     pub value: AssignedValue,
 }
 

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
-    ObjectNamePart, Spanned,
+    AccessExpr, Assignment, AssignmentTarget, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    ObjectName, ObjectNamePart, Spanned,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
+use super::item;
 use crate::binder::{Binder, folded, name_of};
 use crate::catalogue::{CastContext, Lookup, Relation, RelationColumn, RelationRef, oids};
 use crate::expr::{BoundExpr, ExprKind, Written};
 use crate::name::Name;
 use crate::place::{AtPlace, Place};
-use crate::query::bound::{BoundQuery, Target};
+use crate::query::bound::{BoundQuery, Target, column_of};
 use crate::query::changes::{Assigned, AssignedValue};
 use crate::query::{Level, bind_value};
 use crate::usage::Usage;
@@ -26,9 +27,17 @@ pub(super) struct NamedColumn {
 }
 
 /// An expression that is to be assigned, or one of a row's.
-enum Source {
+enum Source<'s> {
     Expr(BoundExpr),
-    OfRow { query: usize, value: BoundExpr },
+    OfRow {
+        query: usize,
+        value: BoundExpr,
+    },
+    /// Of an item of the column.
+    Item {
+        subscripts: &'s [AccessExpr],
+        value: BoundExpr,
+    },
 }
 
 /// A column of the table that is changed. One that no row has yet becomes a column of it, where the table is open.
@@ -114,13 +123,28 @@ pub(super) fn assigned(
 
 impl Level<'_> {
     /// SET: all values are bound before the first column is looked up.
-    pub(super) fn assignments(&mut self, relation: &mut RelationRef, set: &[Assignment]) -> SqlResult<Vec<Assigned>> {
-        let mut given: Vec<(&ObjectName, Source)> = Vec::with_capacity(set.len());
+    pub(super) fn assignments(
+        &mut self,
+        target: usize,
+        relation: &mut RelationRef,
+        set: &[Assignment],
+    ) -> SqlResult<Vec<Assigned>> {
+        let mut given: Vec<(&ObjectName, Source<'_>)> = Vec::with_capacity(set.len());
         for assignment in set {
             match &assignment.target {
                 AssignmentTarget::ColumnName(name) => {
-                    let value = self.binding(Usage::UpdateList, |binder| bind_value(binder, &assignment.value))?;
-                    given.push((name, Source::Expr(value)));
+                    let (subscripts, value) = match item::parts(&assignment.value) {
+                        Some((subscripts, value)) => (Some(subscripts), value),
+                        None => (None, &assignment.value),
+                    };
+                    let value = self.binding(Usage::UpdateList, |binder| bind_value(binder, value))?;
+                    given.push((
+                        name,
+                        match subscripts {
+                            Some(subscripts) => Source::Item { subscripts, value },
+                            None => Source::Expr(value),
+                        },
+                    ));
                 }
                 AssignmentTarget::Tuple(names) => {
                     let values = self.row_of(names, &assignment.value)?;
@@ -128,18 +152,45 @@ impl Level<'_> {
                 }
             }
         }
-        let mut all = Vec::with_capacity(given.len());
+        let mut all: Vec<Assigned> = Vec::with_capacity(given.len());
         for (name, value) in given {
-            let column = column_named(self.lookup(), relation, name)?.column;
+            let named = column_named(self.lookup(), relation, name)?;
+            let column = named.column;
             let value = match value {
+                Source::Item { subscripts, value } => {
+                    self.assign_item((target, relation, named), subscripts, value, &mut all)?;
+                    continue;
+                }
                 Source::Expr(value) => AssignedValue::Expr(self.assigned(value, relation, column)?),
                 Source::OfRow { query, value } => {
                     AssignedValue::OfRow { query, value: self.assigned(value, relation, column)? }
                 }
             };
-            all.push(Assigned { column, part: Vec::new(), value });
+            all.push(Assigned { column, is_of_items: false, value });
         }
         Ok(all)
+    }
+
+    /// Assigns to an item of a column; of one that has been assigned to an item of already, to the value with that.
+    fn assign_item(
+        &mut self,
+        (target, relation, NamedColumn { column, place }): (usize, &RelationRef, NamedColumn),
+        subscripts: &[AccessExpr],
+        value: BoundExpr,
+        all: &mut Vec<Assigned>,
+    ) -> SqlResult<()> {
+        let name = &relation.columns[column].name;
+        let so_far = all.iter().position(|one| one.column == column && one.is_of_items).map(|at| all.remove(at));
+        let before = match so_far {
+            Some(Assigned { value: AssignedValue::Expr(value), .. }) => value,
+            _ => column_of(&self.query.range, target, column)
+                .ok_or_else(|| SqlError::not_supported("assignment to an item of a column that is new"))?,
+        };
+        let before = BoundExpr { place, ..before };
+        let value =
+            self.binding(Usage::UpdateList, |binder| item::assigned(binder, (before, name), subscripts, value))?;
+        all.push(Assigned { column, is_of_items: true, value: AssignedValue::Expr(value) });
+        Ok(())
     }
 
     pub(super) fn assigned(&mut self, value: BoundExpr, relation: &Relation, column: usize) -> SqlResult<BoundExpr> {
@@ -147,7 +198,7 @@ impl Level<'_> {
     }
 
     /// `(a, b) = ..`: a row's values, or the columns of a query's only row.
-    fn row_of(&mut self, names: &[ObjectName], value: &Expr) -> SqlResult<Vec<Source>> {
+    fn row_of(&mut self, names: &[ObjectName], value: &Expr) -> SqlResult<Vec<Source<'static>>> {
         let place = Place::start(value.span());
         let count = |given: usize, place: Place| {
             let message = "number of columns does not match number of values";
@@ -190,7 +241,7 @@ impl Level<'_> {
         }
     }
 
-    fn items(&mut self, items: &[Expr], check: impl FnOnce(usize) -> SqlResult<()>) -> SqlResult<Vec<Source>> {
+    fn items(&mut self, items: &[Expr], check: impl FnOnce(usize) -> SqlResult<()>) -> SqlResult<Vec<Source<'static>>> {
         check(items.len())?;
         let mut values = Vec::with_capacity(items.len());
         for item in items {

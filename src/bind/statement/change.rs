@@ -22,7 +22,7 @@ impl Level<'_> {
         self.show_beside(target);
         self.filter(update.selection.as_ref())?;
         let returning = self.returning(update.returning.as_deref())?;
-        let assigned = self.assignments(&mut relation, &update.assignments)?;
+        let assigned = self.assignments(target, &mut relation, &update.assignments)?;
         Ok(self.change(target, relation, ChangeKind::Update(assigned), returning))
     }
 

@@ -67,7 +67,7 @@ impl Level<'_> {
         }
         if let (Some(update), Some(excluded)) = (update, excluded) {
             self.show(&[target, excluded]);
-            let assigned = self.assignments(relation, &update.assignments)?;
+            let assigned = self.assignments(target, relation, &update.assignments)?;
             let filter = match &update.selection {
                 Some(selection) => Some(self.condition(selection, Usage::Where)?),
                 None => None,

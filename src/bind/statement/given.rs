@@ -59,7 +59,7 @@ fn check_change(change: &BoundChange) -> SqlResult<()> {
 fn check_updated(relation: &Relation, set: &[Assigned]) -> SqlResult<()> {
     for (at, one) in set.iter().enumerate() {
         let column = &relation.columns[one.column];
-        if set[..at].iter().any(|other| other.column == one.column && other.part.is_empty()) {
+        if set[..at].iter().any(|other| other.column == one.column) {
             let message = format!("multiple assignments to same column \"{}\"", column.name);
             return Err(SqlError::new(ErrorKind::Syntax, message));
         }

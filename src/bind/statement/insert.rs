@@ -50,7 +50,7 @@ impl Level<'_> {
             InsertSource::Query { values, .. } => values.len(),
         };
         let columns: Vec<InsertColumn> =
-            columns.iter().take(given).map(|named| InsertColumn { column: named.column, part: Vec::new() }).collect();
+            columns.iter().take(given).map(|named| InsertColumn { column: named.column }).collect();
         let conflict = match &insert.on {
             None => None,
             Some(OnInsert::OnConflict(conflict)) => Some(Box::new(self.conflict(conflict, target, &mut relation)?)),

@@ -60,7 +60,7 @@ impl Level<'_> {
                 ActionSyntax::Delete { .. } => MergeAction::Delete,
                 ActionSyntax::Update(update) if does_nothing(&update.assignments) => MergeAction::Nothing,
                 ActionSyntax::Update(update) => {
-                    MergeAction::Update(self.assignments(&mut relation, &update.assignments)?)
+                    MergeAction::Update(self.assignments(target, &mut relation, &update.assignments)?)
                 }
                 ActionSyntax::Insert(insert) => self.merged_insert(insert, &mut relation)?,
             };
@@ -92,7 +92,7 @@ impl Level<'_> {
         let [values] = rows.as_slice() else {
             return Err(SqlError::new(ErrorKind::Syntax, "MERGE inserts one row"));
         };
-        let column = |named: &NamedColumn| InsertColumn { column: named.column, part: Vec::new() };
+        let column = |named: &NamedColumn| InsertColumn { column: named.column };
         let columns = columns.iter().take(values.len()).map(column).collect();
         Ok(MergeAction::Insert { columns, values: Some(values.clone()) })
     }

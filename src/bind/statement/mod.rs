@@ -3,7 +3,7 @@
 //! ```text
 //!     insert    INSERT; conflict: its ON CONFLICT
 //!     change    UPDATE and DELETE
-//!     assign    what columns are set to; given: which of them nobody may set
+//!     assign    what columns are set to; item: parts of them; given: which of them nobody may set
 //!     merge     MERGE
 //! ```
 
@@ -12,6 +12,7 @@ mod change;
 mod conflict;
 mod given;
 mod insert;
+mod item;
 mod merge;
 
 use std::cell::RefCell;
@@ -24,6 +25,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::stack::deeper;
 use tablegate_types::style::Reading;
 
+pub use self::item::ITEM;
 pub use self::merge::{DEFAULT_VALUES, DO_NOTHING};
 use crate::catalogue::{Catalogue, Lookup};
 use crate::parameters::Parameters;

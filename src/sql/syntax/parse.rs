@@ -25,8 +25,8 @@ use super::dialect::sequence::{self, GivenOptions, SequenceCommand};
 use super::dialect::utility::UtilityCommand;
 use super::dialect::words::Unexpected;
 use super::dialect::{
-    change, comment, fetch_first, grant, like, names, not_done, operators, plain, role, set_forms, storage,
-    transaction, utility,
+    change, comment, fetch_first, grant, item_assignment, like, names, not_done, operators, plain, role, set_forms,
+    storage, transaction, utility,
 };
 use super::numbers;
 use super::source::SourceText;
@@ -206,7 +206,7 @@ fn parse_as_written(sql: &SourceText, tokens: &[TokenWithSpan], around: usize) -
     not_done::refuse(tokens)?;
     let tokens = operators::readable(set_forms::readable(tokens.to_vec())?)?;
     let tokens = storage::without_storage(fetch_first::readable(plain::spelled(tokens)?)?)?;
-    let mut tokens = readable_locks(respell(change::readable(tokens))?);
+    let mut tokens = readable_locks(respell(change::readable(item_assignment::readable(tokens)))?);
     refuse_unparsed_commands(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
     let overriding = Overriding::take(&mut tokens);

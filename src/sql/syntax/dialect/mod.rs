@@ -23,6 +23,7 @@ pub(crate) mod explain;
 pub(crate) mod fetch_first;
 pub(crate) mod grant;
 mod grouped_queries;
+pub(crate) mod item_assignment;
 pub(crate) mod like;
 pub(crate) mod names;
 pub(crate) mod not_done;

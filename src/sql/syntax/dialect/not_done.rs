@@ -26,37 +26,24 @@ const FORMS: &[(&str, &str, &str)] = &[
     ("IS NOT DOCUMENT", "the type xml", NO_XML),
 ];
 const NO_XML: &str = "Keep it as text, or use json.";
-const ITEMS_ARE_KEPT: &str = "Assign the whole array: a || item, array_remove(a, item) or a new ARRAY[...].";
+const ITEMS_ARE_KEPT: &str = "Insert the whole array: ARRAY[...].";
 
 /// # Errors
 /// 0A000 for such a form; 42P10 for ON CONFLICT of what no key is of.
 pub(crate) fn refuse(tokens: &[TokenWithSpan]) -> SqlResult<()> {
     let words: Vec<&TokenWithSpan> = tokens.iter().filter(|token| is_significant(token)).collect();
     let first = words.first().and_then(|token| keyword(token));
-    let (mut depth, mut in_set) = (0_usize, false);
-    for (at, word) in words.iter().enumerate() {
-        match word.token {
-            Token::LParen | Token::LBracket => depth += 1,
-            Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
-            _ => {}
-        }
+    for at in 0..words.len() {
         let is_name = at > 0 && words[at - 1].token == Token::Period;
         if let Some((_, what, hint)) = FORMS.iter().find(|(form, ..)| !is_name && begins(&words[at..], form)) {
             return Err(SqlError::not_supported(*what).with_hint(*hint));
         }
-        if depth == 0 {
-            match keyword(word) {
-                Some(Keyword::SET) => in_set = matches!(first, Some(Keyword::UPDATE | Keyword::INSERT)),
-                Some(Keyword::FROM | Keyword::WHERE | Keyword::RETURNING) => in_set = false,
-                _ => {}
-            }
-        }
-        refuse_here(&words, at, first, in_set && depth == 1)?;
+        refuse_here(&words, at, first)?;
     }
     Ok(())
 }
 
-fn refuse_here(words: &[&TokenWithSpan], at: usize, first: Option<Keyword>, in_set: bool) -> SqlResult<()> {
+fn refuse_here(words: &[&TokenWithSpan], at: usize, first: Option<Keyword>) -> SqlResult<()> {
     let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at));
     let is = |token: Option<&&TokenWithSpan>, wanted: &Token| token.is_some_and(|token| token.token == *wanted);
     let word = |word: &str| is_word(words[at], word);
@@ -78,9 +65,6 @@ fn refuse_here(words: &[&TokenWithSpan], at: usize, first: Option<Keyword>, in_s
     if word("AS") && is(words.get(at + 1), &Token::LParen) && defines_columns(&words[at + 2..]) {
         return Err(SqlError::not_supported("a column definition list")
             .with_hint("Take the fields out one by one: json ->> 'field', with a cast."));
-    }
-    if words[at].token == Token::LBracket && in_set && assigns(words, at) {
-        return Err(SqlError::not_supported("assignment to an item of an array").with_hint(ITEMS_ARE_KEPT));
     }
     if word("INSERT") && (at == 0 || !is(before(1), &Token::Period)) {
         refuse_items_of_list(&words[at..])?;
@@ -137,16 +121,6 @@ fn defines_columns(words: &[&TokenWithSpan]) -> bool {
     names && !is_query.iter().chain(&is_clause).any(|word| is_word(name, word)) && !is_word(data_type, "ORDER")
 }
 
-/// Whether the bracket stands behind the name of what is assigned to: at the beginning of SET, or behind a comma.
-fn assigns(words: &[&TokenWithSpan], bracket: usize) -> bool {
-    let is_part = |token: &&&TokenWithSpan| {
-        token.token == Token::Period || (matches!(token.token, Token::Word(_)) && !is_word(token, "SET"))
-    };
-    let length = words[..bracket].iter().rev().take_while(is_part).count();
-    let before = bracket.checked_sub(length + 1).map(|at| words[at]);
-    length > 0 && before.is_some_and(|before| before.token == Token::Comma || is_word(before, "SET"))
-}
-
 /// `INSERT INTO t (a[1])`
 fn refuse_items_of_list(words: &[&TokenWithSpan]) -> SqlResult<()> {
     let Some(open) = words.iter().position(|token| !matches!(token.token, Token::Word(_) | Token::Period)) else {
@@ -161,7 +135,7 @@ fn refuse_items_of_list(words: &[&TokenWithSpan]) -> SqlResult<()> {
     let length = list.clone().count();
     let is_item = words.get(open + 1 + length).is_some_and(|t| t.token == Token::LBracket);
     if is_item && length > 0 && !list.clone().any(|t| is_word(t, "SELECT")) {
-        return Err(SqlError::not_supported("assignment to an item of an array").with_hint(ITEMS_ARE_KEPT));
+        return Err(SqlError::not_supported("INSERT into an item of an array").with_hint(ITEMS_ARE_KEPT));
     }
     Ok(())
 }
@@ -208,11 +182,8 @@ mod tests {
         for sql in [
             "DELETE FROM t WHERE CURRENT OF c",
             "SELECT * FROM json_to_record('{}') AS (a int, b text)",
-            "UPDATE t SET b = 1, a[1] = 5",
-            "UPDATE t AS x SET a[1] = 5",
             "SELECT a *= b FROM t",
             "SELECT substring(a FOR 2 FROM 1) FROM t",
-            "UPDATE t SET a [ 1 : 2 ] = b",
             "INSERT INTO t (b, a[1]) VALUES (1, 2)",
             "SELECT b IS NOT DOCUMENT FROM t",
             "SELECT XMLELEMENT(NAME a)",

@@ -1,5 +1,6 @@
 //! Functions and operators on arrays.
 
+mod assign;
 mod change;
 mod compare;
 mod dimensions;
@@ -12,6 +13,7 @@ mod vectors;
 use super::signature::Overload;
 
 pub(super) static FUNCTIONS: &[&[Overload]] = &[
+    assign::FUNCTIONS,
     change::FUNCTIONS,
     compare::FUNCTIONS,
     dimensions::FUNCTIONS,

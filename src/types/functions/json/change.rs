@@ -210,7 +210,7 @@ fn change_item(
 }
 
 /// An object in the order jsonb has: by length of the keys, then by their bytes.
-fn write_object(mut members: Vec<(Cow<'_, str>, Cow<'_, str>)>, out: &mut String) {
+pub(super) fn write_object(mut members: Vec<(Cow<'_, str>, Cow<'_, str>)>, out: &mut String) {
     members.sort_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
     out.push('{');
     for (index, (key, value)) in members.iter().enumerate() {
@@ -224,7 +224,7 @@ fn write_object(mut members: Vec<(Cow<'_, str>, Cow<'_, str>)>, out: &mut String
     out.push('}');
 }
 
-fn write_array(items: &[Cow<'_, str>], out: &mut String) {
+pub(super) fn write_array(items: &[Cow<'_, str>], out: &mut String) {
     out.push('[');
     for (index, item) in items.iter().enumerate() {
         if index > 0 {

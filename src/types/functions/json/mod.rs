@@ -5,6 +5,7 @@
 
 mod access;
 mod aggregate;
+mod assign;
 mod build;
 mod change;
 mod compare;
@@ -21,6 +22,7 @@ pub(super) static FUNCTIONS: &[&[Overload]] = &[
     access::FUNCTIONS,
     aggregate::FUNCTIONS,
     build::FUNCTIONS,
+    assign::FUNCTIONS,
     change::FUNCTIONS,
     compare::FUNCTIONS,
     reshape::FUNCTIONS,
