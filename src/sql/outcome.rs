@@ -25,10 +25,15 @@ pub struct ResultColumn {
     pub attribute: i16,
 }
 
-/// Columns of one name and type are the same, whatever tables they come from: a table may be made anew.
+/// Columns of one name and type are the same, whatever tables they come from: a table may be made anew. How many digits a number
+/// has that is computed says nothing: it is those of what it is computed from.
 impl PartialEq for ResultColumn {
     fn eq(&self, other: &Self) -> bool {
-        (&self.name, &self.sql_type, self.is_declared) == (&other.name, &other.sql_type, other.is_declared)
+        let is_of_type = match (&self.sql_type, &other.sql_type) {
+            (SqlType::Numeric(_), SqlType::Numeric(_)) if !self.is_declared => true,
+            (one, other) => one == other,
+        };
+        is_of_type && (&self.name, self.is_declared) == (&other.name, other.is_declared)
     }
 }
 

@@ -77,6 +77,9 @@ async fn without_a_grant_every_statement_is_refused() {
         ("SELECT * FROM generate_series(1, (SELECT max(n) FROM t)) g", "permission denied for table t"),
         ("SELECT 1 LIMIT (SELECT max(n) FROM t)", "permission denied for table t"),
         ("SELECT * FROM t FOR UPDATE", "permission denied for table t"),
+        ("(SELECT * FROM t) FOR UPDATE", "permission denied for table t"),
+        ("TABLE t FOR SHARE", "permission denied for table t"),
+        ("SELECT 1 WHERE EXISTS ((SELECT 1 FROM t) FOR UPDATE)", "permission denied for table t"),
         ("SELECT * FROM s", "permission denied for sequence s"),
         ("EXECUTE p", "permission denied for table t"),
         ("EXPLAIN SELECT * FROM t", "permission denied for table t"),
@@ -172,9 +175,15 @@ async fn a_grant_gives_what_it_names() {
     do_all(&mut ann, &["GRANT SELECT ON t, u TO gil"]).await;
     assert_eq!(column(&gil.query("SELECT t.n FROM t JOIN u USING (p)").await), ["1"]);
     assert_eq!(column(&gil.query("EXECUTE p").await).len(), 0);
-    for write in
-        ["UPDATE t SET n = 2", "DELETE FROM t", "INSERT INTO t VALUES ('x', 'y', 1)", "SELECT * FROM t FOR UPDATE"]
-    {
+    for write in [
+        "UPDATE t SET n = 2",
+        "DELETE FROM t",
+        "INSERT INTO t VALUES ('x', 'y', 1)",
+        "SELECT * FROM t FOR UPDATE",
+        "(SELECT * FROM t) FOR UPDATE",
+        "TABLE t FOR SHARE",
+        "SELECT 1 WHERE EXISTS ((SELECT 1 FROM t) FOR UPDATE)",
+    ] {
         assert_eq!(told(&mut gil, write).await, "42501 permission denied for table t", "{write}");
     }
     do_all(&mut ann, &["REVOKE SELECT ON t FROM gil", "GRANT INSERT, UPDATE, DELETE ON t TO gil"]).await;

@@ -133,7 +133,7 @@ impl Level<'_> {
         for assignment in set {
             match &assignment.target {
                 AssignmentTarget::ColumnName(name) => {
-                    let (subscripts, value) = match item::parts(&assignment.value) {
+                    let (subscripts, value) = match item::item_parts(&assignment.value) {
                         Some((subscripts, value)) => (Some(subscripts), value),
                         None => (None, &assignment.value),
                     };

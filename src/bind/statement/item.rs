@@ -17,7 +17,7 @@ use crate::place::{AtPlace, Place};
 pub const ITEM: &str = "\u{2}item";
 
 /// The subscripts of an assignment to an item, and the value.
-pub(super) fn parts(value: &Expr) -> Option<(&[AccessExpr], &Expr)> {
+pub fn item_parts(value: &Expr) -> Option<(&[AccessExpr], &Expr)> {
     let Expr::Function(function) = value else { return None };
     match (function.name.0.as_slice(), &function.args) {
         ([ObjectNamePart::Identifier(name)], FunctionArguments::List(list)) if name.value == ITEM => {
@@ -79,8 +79,8 @@ pub(super) fn assigned(
     Ok(match index {
         Index::One(index) => call("array_item_set", vec![*column, *index, value], whole, place),
         Index::Slice(from, to) => {
-            // Without an upper end it is that of the array.
-            let from = from.map_or_else(|| number(1), |from| *from);
+            // Ends that are not written are those of the array.
+            let from = from.map_or_else(|| number(i32::MIN), |from| *from);
             let to = to.map_or_else(|| number(i32::MAX), |to| *to);
             call("array_part_set", vec![*column, from, to, value], whole, place)
         }

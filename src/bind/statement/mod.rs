@@ -25,7 +25,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::stack::deeper;
 use tablegate_types::style::Reading;
 
-pub use self::item::ITEM;
+pub use self::item::{ITEM, item_parts};
 pub use self::merge::{DEFAULT_VALUES, DO_NOTHING};
 use crate::catalogue::{Catalogue, Lookup};
 use crate::parameters::Parameters;

@@ -79,8 +79,13 @@ impl LockingQuery {
         let width = query.results().count();
         let skips = targets.iter().any(|target| target.busy == Busy::Skip);
         let has_offset = query.offset.is_some();
+        if query.with_ties && has_offset {
+            return Err(SqlError::not_supported("OFFSET with WITH TIES and a locking clause")
+                .with_hint("Leave one of them out."));
+        }
         let input = meant.plan(planner, &query).await?;
-        let counted = bounds_of(&query).map(|bounds| {
+        // Rows that sort as the last one does are counted by the plan alone.
+        let counted = bounds_of(&query).filter(|_| !query.with_ties).map(|bounds| {
             let input = BoundQuery { limit: None, offset: None, ..query };
             Counted { meant, input, bounds }
         });
@@ -120,9 +125,14 @@ impl LockingQuery {
         &self.form.input.relations
     }
 
+    /// The tables whose rows are locked.
+    pub(crate) fn locked(&self) -> impl Iterator<Item = &Arc<Relation>> {
+        self.targets.iter().map(|target| &target.relation)
+    }
+
     /// Whether rows of the table are locked.
     pub(crate) fn locks(&self, relation: &Relation) -> bool {
-        self.targets.iter().any(|target| target.relation.oid == relation.oid)
+        self.locked().any(|locked| locked.oid == relation.oid)
     }
 
     /// The tables of which rows are skipped that others have locked.

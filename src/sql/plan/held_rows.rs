@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use arrow::record_batch::RecordBatch;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use tablegate_types::error::SqlResult;
@@ -31,7 +31,10 @@ impl HeldRows {
 /// # Errors
 /// XX000 for batches of other columns.
 pub(crate) fn rows_as(schema: SchemaRef, rows: Vec<RecordBatch>) -> SqlResult<Arc<dyn TableProvider>> {
-    let batch = |rows: RecordBatch| RecordBatch::try_new(schema.clone(), rows.columns().to_vec());
+    let batch = |rows: RecordBatch| {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        RecordBatch::try_new_with_options(schema.clone(), rows.columns().to_vec(), &options)
+    };
     let rows = rows.into_iter().map(batch).collect::<Result<Vec<_>, _>>()?;
     Ok(Arc::new(MemTable::try_new(schema, vec![rows])?))
 }

@@ -30,8 +30,8 @@ pub(super) use assigned::Receiver;
 pub(super) use column_names::resolve_column;
 pub(super) use held_rows::{HeldRows, rows_as};
 pub(super) use meaning::{
-    FoundChange, Meaning, Meant, MeantChange, MeantChanges, MeantLocking, MeantPart, MeantParts, MeantQuery, PartRows,
-    Place as PartPlace, Renamed, change_syntax,
+    FoundStatement, Meaning, Meant, MeantChange, MeantChanges, MeantLocking, MeantPart, MeantParts, MeantQuery,
+    PartRows, Place as PartPlace, Renamed, change_syntax,
 };
 pub(super) use planned_query::{CurrentIn, PlannedQuery};
 pub(super) use planner::Planner;

@@ -111,7 +111,9 @@ impl Planner<'_> {
         self.see_what_it_asks(query, views).await?;
         let names_tables = mentions.table_oids || *views_name_tables;
         let statement = lower::Statement::of_query(&tables, views, names_tables);
-        aside_unless(mentions.is_short() && views.is_empty(), || self.planned(query, &statement, declared))
+        aside_unless(mentions.is_short(tables.width()) && views.is_empty(), || {
+            self.planned(query, &statement, declared)
+        })
     }
 
     /// Plans a query over the given tables.
@@ -232,14 +234,9 @@ impl Planner<'_> {
                 return Ok(false);
             }
         }
-        let catalog = &self.reads.catalog;
-        let is_same = |view: &Arc<View>| {
-            let name = view.placed_name();
-            catalog.view(&name) == Some(view) && catalog.is_visible(&name)
-        };
-        let is_current = !query.reads_system_catalog && query.views.iter().all(is_same);
+        let is_current = !query.reads_system_catalog && query.views.iter().all(|view| self.has_view(view));
         if is_current {
-            query.current_in.set(catalog.version(), query.relations.iter());
+            query.current_in.set(self.reads.catalog.version(), query.relations.iter());
         }
         Ok(is_current)
     }
@@ -255,6 +252,24 @@ impl Planner<'_> {
         }
         let current = self.reads.relation(&name).await?;
         Ok(current.is_some_and(|current| Arc::ptr_eq(&current, relation) || current.still_serves(relation)))
+    }
+
+    /// Whether a relation is what its bare name means, just as it was described: a statement that was bound with it means the same.
+    ///
+    /// # Errors
+    /// When the catalogue cannot be read.
+    pub(crate) async fn is_same(&self, relation: &Arc<Relation>) -> SqlResult<bool> {
+        let name = relation.placed_name();
+        if !self.reads.catalog.is_visible(&name) {
+            return Ok(false);
+        }
+        Ok(self.reads.relation(&name).await?.is_some_and(|current| Arc::ptr_eq(&current, relation)))
+    }
+
+    /// The same of a view.
+    pub(crate) fn has_view(&self, view: &Arc<View>) -> bool {
+        let name = view.placed_name();
+        self.reads.catalog.view(&name) == Some(view) && self.reads.catalog.is_visible(&name)
     }
 
     /// What the tables of a query mean.

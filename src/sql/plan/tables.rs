@@ -9,7 +9,7 @@ use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
-use sqlparser::ast::{Expr, Function, Ident, ObjectName, Query, Visitor};
+use sqlparser::ast::{Expr, Function, Ident, ObjectName, Query, Select, Value, Visitor};
 use tablegate_bind::statement::Syntax;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::{SqlType, TableRow};
@@ -140,6 +140,11 @@ impl Tables {
         self.entries.values().any(|e| e.relation.is_none() && e.view.is_none())
     }
 
+    /// Columns of all of them.
+    pub(super) fn width(&self) -> usize {
+        self.entries.values().map(|entry| entry.visible.len() + entry.hidden.len()).sum()
+    }
+
     pub(crate) fn views(&self) -> impl Iterator<Item = &Arc<View>> {
         self.entries.values().filter_map(|e| e.view.as_ref()).map(|view| &view.view)
     }
@@ -200,10 +205,12 @@ pub(crate) struct Mentions {
     weight: usize,
 }
 
-/// What takes as long to plan as so many expressions.
+/// What takes as long to plan as so many expressions; so many columns, and bytes of a text, as one.
 const RELATION_WEIGHT: usize = 16;
 const QUERY_WEIGHT: usize = 8;
-/// A statement of this weight is planned in less than a millisecond: a change of one row, a query of one to three tables.
+const COLUMNS: usize = 8;
+const TEXT_BYTES: usize = 256;
+/// A statement of this weight is planned in less than a millisecond: a change of one row, a query of a few narrow tables.
 const SHORT_WEIGHT: usize = 100;
 
 const HIDDEN: [&str; 4] = ["PartitionKey", "RowKey", "Timestamp", "etag"];
@@ -239,9 +246,16 @@ impl Mentions {
         }
     }
 
-    /// Whether planning it is done before others would notice.
-    pub(super) fn is_short(&self) -> bool {
-        self.weight <= SHORT_WEIGHT
+    /// Whether planning it over tables with so many columns is done before others would notice.
+    pub(super) fn is_short(&self, columns: usize) -> bool {
+        self.weight.saturating_add(columns / COLUMNS) <= SHORT_WEIGHT
+    }
+
+    /// A long text is read while its statement is bound.
+    fn weigh_text(&mut self, value: &Value) {
+        if let Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) = value {
+            self.weigh(text.len() / TEXT_BYTES);
+        }
     }
 
     fn weigh(&mut self, more: usize) {
@@ -270,6 +284,11 @@ impl Visitor for Mentions {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_select(&mut self, _select: &Select) -> ControlFlow<()> {
+        self.weigh(QUERY_WEIGHT);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
         self.weigh(RELATION_WEIGHT);
         if !self.tables.contains(relation) {
@@ -281,6 +300,8 @@ impl Visitor for Mentions {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         self.weigh(1);
         match expr {
+            Expr::Value(value) => self.weigh_text(&value.value),
+            Expr::TypedString(typed) => self.weigh_text(&typed.value.value),
             // One of a dozen columns is thousands of sets.
             Expr::Cube(_) | Expr::Rollup(_) | Expr::GroupingSets(_) => self.weigh(SHORT_WEIGHT),
             Expr::Identifier(ident) => self.see(ident),

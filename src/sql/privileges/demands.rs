@@ -197,7 +197,7 @@ impl Needs {
         let Some(target) = table_name(&update.table.relation) else { return };
         let shown = shown_name(&update.table.relation);
         let mut columns = NamesColumns { table: &shown, found: false };
-        update.assignments.iter().for_each(|assignment| columns.look_at(&assignment.value));
+        columns.look_at_assignments(&update.assignments);
         columns.look_at(&update.selection);
         columns.look_at_items(update.returning.as_deref().unwrap_or_default());
         if let Some(UpdateTableFromKind::BeforeSet(from) | UpdateTableFromKind::AfterSet(from)) = &update.from {
@@ -231,7 +231,7 @@ impl Needs {
                 | match &clause.action {
                     MergeAction::Insert(_) => Privileges::INSERT,
                     MergeAction::Update(update) => {
-                        update.assignments.iter().for_each(|assignment| columns.look_at(&assignment.value));
+                        columns.look_at_assignments(&update.assignments);
                         Privileges::UPDATE
                     }
                     MergeAction::Delete { .. } => Privileges::DELETE,

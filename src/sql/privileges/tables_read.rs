@@ -7,8 +7,11 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Visit, Visitor,
+    Assignment, Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins,
+    Visit, Visitor,
 };
+
+use tablegate_bind::statement::item_parts;
 
 use crate::syntax::{fold, walk};
 
@@ -155,6 +158,19 @@ pub(super) struct NamesColumns<'a> {
 impl NamesColumns<'_> {
     pub(super) fn look_at(&mut self, part: &impl Visit) {
         let _ = walk(part, self);
+    }
+
+    /// What is assigned; of an item that is assigned to, the subscripts.
+    pub(super) fn look_at_assignments(&mut self, assignments: &[Assignment]) {
+        for assignment in assignments {
+            match item_parts(&assignment.value) {
+                Some((subscripts, value)) => {
+                    subscripts.iter().for_each(|subscript| self.look_at(subscript));
+                    self.look_at(value);
+                }
+                None => self.look_at(&assignment.value),
+            }
+        }
     }
 
     /// A list of results: a star is all columns.

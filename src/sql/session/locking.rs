@@ -5,9 +5,10 @@ use std::sync::Arc;
 use datafusion::common::ScalarValue;
 use futures::stream;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::privileges::Privileges;
 use tablegate_types::sql_type::SqlType;
 
-use super::prepare::{Plan, Prepared, plan_meant};
+use super::prepare::{Plan, Prepared, plan, plan_meant};
 use super::run::plan_changed;
 use super::{Position, Session};
 use crate::locking::{LockedRows, LockingQuery, LockingSubQueries};
@@ -28,7 +29,7 @@ pub(super) struct LockingStatement {
 }
 
 impl LockingStatement {
-    /// `None` when there are no such sub-queries.
+    /// What the statement means comes back when there are no such sub-queries.
     ///
     /// # Errors
     /// The errors of planning the statement or its sub-queries.
@@ -44,9 +45,60 @@ impl LockingStatement {
         let plan = Box::pin(plan_meant(&around, command, declared, Some(meant.clone()))).await?;
         Ok(Ok(Self { sub_queries, meant, plan, declared: declared.to_vec() }))
     }
+
+    /// Whether its tables and views are those that it was bound with.
+    ///
+    /// # Errors
+    /// 0A000 when they are not.
+    pub(super) async fn check_current(&self, planner: &Planner<'_>) -> SqlResult<()> {
+        match self.is_current(planner).await? {
+            true => Ok(()),
+            false => Err(plan_changed()),
+        }
+    }
+
+    async fn is_current(&self, planner: &Planner<'_>) -> SqlResult<bool> {
+        let (targets, around) = match &self.plan {
+            Plan::Query(query) => (Vec::new(), vec![&**query]),
+            Plan::Locking(query) => (Vec::new(), vec![query.input()]),
+            Plan::Dml(dml) => (dml.targets(), dml.inputs()),
+            Plan::LockingStatement(_) | Plan::Declare(_) | Plan::Utility => return Err(not_a_query()),
+        };
+        let queries = self.sub_queries.queries().iter().map(LockingQuery::input).chain(around);
+        let mut relations = targets;
+        for query in queries {
+            relations.extend(&query.relations);
+            if !query.views.iter().all(|view| planner.has_view(view)) {
+                return Ok(false);
+            }
+        }
+        for relation in relations {
+            if !planner.is_same(relation).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 impl Session {
+    /// The statement bound and planned anew, where its tables or views have changed.
+    async fn fresh_locking_statement(
+        &self,
+        prepared: &Prepared,
+        statement: &LockingStatement,
+    ) -> SqlResult<Option<Box<LockingStatement>>> {
+        let planner = self.planner();
+        if statement.is_current(&planner).await? {
+            return Ok(None);
+        }
+        let (plan, _) = Box::pin(plan(&planner, &prepared.statement, &prepared.declared)).await?;
+        match plan {
+            Plan::LockingStatement(fresh) if fresh.plan.has_shape_of(&statement.plan) => Ok(Some(fresh)),
+            _ => Err(plan_changed()),
+        }
+    }
+
     /// A query with a locking clause of its own.
     pub(super) async fn run_locking(
         &mut self,
@@ -56,6 +108,7 @@ impl Session {
         parameters: &[ScalarValue],
     ) -> SqlResult<Outcome> {
         self.check_writable(query.command())?;
+        self.check_may_lock(query)?;
         lock_tables(query, self.transaction.claims_mut()).await?;
         let reads = self.reads();
         self.lock_rows(query, (command, None, declared), parameters, reads, Tables::default()).await
@@ -69,6 +122,8 @@ impl Session {
         parameters: &[ScalarValue],
         position: Position,
     ) -> SqlResult<Outcome> {
+        let fresh = Box::pin(self.fresh_locking_statement(prepared, statement)).await?;
+        let statement = fresh.as_deref().unwrap_or(statement);
         let command = &prepared.statement.command;
         match &statement.plan {
             Plan::Dml(dml) => self.run_dml(prepared, dml, Some(statement), parameters, position).await,
@@ -88,6 +143,7 @@ impl Session {
             Plan::Locking(query) => {
                 let Meant::Query(meant) = statement.meant.clone() else { return Err(not_a_query()) };
                 self.check_writable(query.command())?;
+                self.check_may_lock(query)?;
                 lock_tables(query, self.transaction.claims_mut()).await?;
                 self.lock_tables_of_sub_queries(statement, None).await?;
                 let reads = self.reads();
@@ -127,6 +183,11 @@ impl Session {
         Ok(Outcome::Rows(Rows { columns: described.columns.clone(), stream, tag: RowsTag::Select }))
     }
 
+    /// Who locks rows of a table must be allowed to change them, however the statement is written.
+    fn check_may_lock(&self, query: &LockingQuery) -> SqlResult<()> {
+        query.locked().try_for_each(|relation| self.check_on_table(relation, Privileges::UPDATE))
+    }
+
     /// Locks the tables of a statement's locking sub-queries, for the transaction or for a statement on its own.
     pub(super) async fn lock_tables_of_sub_queries(
         &mut self,
@@ -135,6 +196,7 @@ impl Session {
     ) -> SqlResult<()> {
         for query in statement.sub_queries.queries() {
             self.check_writable(query.command())?;
+            self.check_may_lock(query)?;
         }
         let claims = own.unwrap_or_else(|| self.transaction.claims_mut());
         for query in statement.sub_queries.queries() {
@@ -154,14 +216,11 @@ impl Session {
     ) -> SqlResult<Tables> {
         let engine = self.engine.clone();
         let planner = self.planner_of(&engine, reads.clone());
+        // They may have changed until they were locked.
+        statement.check_current(&planner).await?;
         let claims = own.unwrap_or_else(|| self.transaction.claims_mut());
         let (mut rows, mut memory) = (Vec::new(), Vec::new());
         for query in statement.sub_queries.queries() {
-            for relation in query.relations() {
-                if !planner.is_unchanged(relation).await? {
-                    return Err(plan_changed());
-                }
-            }
             let locked = query.lock(&planner, parameters, claims).await?;
             rows.push(locked.rows);
             memory.push(locked.memory);

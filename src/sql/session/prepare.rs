@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use sqlparser::ast::Query;
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Style;
@@ -62,6 +63,11 @@ pub(super) struct Known<'s> {
 }
 
 impl Plan {
+    /// Whether clients know it by the same parameters and columns.
+    pub(super) fn has_shape_of(&self, other: &Self) -> bool {
+        self.shape() == other.shape()
+    }
+
     /// Its parameters and the columns of its result.
     fn shape(&self) -> (Vec<SqlType>, Option<Arc<[ResultColumn]>>) {
         match self {
@@ -234,8 +240,12 @@ pub(super) async fn plan_meant(
     if let Some(dml) = PreparedDml::prepare(planner, command, change, declared).await? {
         return Ok(Plan::Dml(Box::new(dml)));
     }
+    let locks = |text: &Query| match &query {
+        Some(meant) => !meant.query.row_marks.is_empty(),
+        None => !text.locks.is_empty(),
+    };
     Ok(match command {
-        Command::Query(text) if !text.locks.is_empty() => {
+        Command::Query(text) if locks(text) => {
             let meant = query.map(|meant| *meant);
             Plan::Locking(Box::new(LockingQuery::prepare(planner, command, meant, declared).await?))
         }

@@ -206,7 +206,7 @@ fn parse_as_written(sql: &SourceText, tokens: &[TokenWithSpan], around: usize) -
     not_done::refuse(tokens)?;
     let tokens = operators::readable(set_forms::readable(tokens.to_vec())?)?;
     let tokens = storage::without_storage(fetch_first::readable(plain::spelled(tokens)?)?)?;
-    let mut tokens = readable_locks(respell(change::readable(item_assignment::readable(tokens)))?);
+    let mut tokens = readable_locks(respell(change::readable(item_assignment::readable(tokens)?))?);
     refuse_unparsed_commands(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
     let overriding = Overriding::take(&mut tokens);

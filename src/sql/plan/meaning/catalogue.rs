@@ -144,6 +144,11 @@ impl<'t> KnownTables<'t> {
         self.relations.values().map(AsRef::as_ref).find(|relation| relation.oid == oid)
     }
 
+    /// Columns of all of them.
+    pub(super) fn width(&self) -> usize {
+        self.relations.values().map(|relation| relation.columns.len()).sum()
+    }
+
     /// The queries of the views among them.
     pub(super) fn views(&self) -> &HashMap<Oid, Arc<Query>> {
         &self.views

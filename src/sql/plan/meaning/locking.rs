@@ -8,7 +8,7 @@ use tablegate_bind::{BoundQuery, BoundStatement};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
-use super::named::{FoundChange, Named};
+use super::named::{FoundStatement, Named};
 use super::statement::{MeantQuery, syntax_of};
 use crate::newest::TargetNumber;
 use crate::plan::planned_query::PlannedQuery;
@@ -47,7 +47,7 @@ impl MeantLocking {
     ) -> SqlResult<Self> {
         let syntax = syntax_of(command);
         let syntax = syntax.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a statement that is not bound"))?;
-        let (named, statement) = Named::of(planner, syntax, found.map(FoundChange::of_query), declared).await?;
+        let (named, statement) = Named::of(planner, syntax, found.map(FoundStatement::of_query), declared).await?;
         match statement {
             BoundStatement::Query(query) => Self::new(planner, &named, *query),
             BoundStatement::Change(_) => Err(SqlError::new(ErrorKind::Internal, "a locking query that changes rows")),

@@ -11,7 +11,7 @@ mod statement;
 pub(super) use self::catalogue::KnownTables;
 pub(crate) use self::change::MeantChange;
 pub(crate) use self::locking::MeantLocking;
-pub(crate) use self::named::{FoundChange, PartRows};
+pub(crate) use self::named::{FoundStatement, PartRows};
 pub(crate) use self::parts::{MeantChanges, MeantPart, MeantParts, Place};
 pub(crate) use self::printed::Renamed;
 pub(super) use self::statement::asks;

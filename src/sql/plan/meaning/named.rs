@@ -1,4 +1,4 @@
-//! What the queries of a statement that changes rows are planned with: the tables that it names, and the rows that parts of it
+//! What the queries of a statement that changes or locks rows are planned with: the tables that it names, and the rows that parts of it
 //! hand on.
 
 use std::collections::{HashMap, HashSet};
@@ -23,15 +23,15 @@ use crate::plan::planner::Planner;
 use crate::plan::tables::{Mentions, TableEntry, Tables};
 use crate::relation::Relation;
 
-/// What a statement means that changes rows, as it was bound.
+/// What a statement means, as it was bound.
 #[derive(Clone)]
-pub(crate) struct FoundChange {
+pub(crate) struct FoundStatement {
     statement: BoundStatement,
     views: HashMap<Oid, BoundQuery>,
     views_name_tables: bool,
 }
 
-impl FoundChange {
+impl FoundStatement {
     pub(super) fn new(statement: BoundStatement, known: &KnownTables<'_>) -> Self {
         Self { statement, views: views_of(known), views_name_tables: known.views_name_tables() }
     }
@@ -108,7 +108,7 @@ impl Named {
     pub(super) async fn of(
         planner: &Planner<'_>,
         (syntax, overriding): (Syntax<'_>, Overriding),
-        found: Option<FoundChange>,
+        found: Option<FoundStatement>,
         declared: &[SqlType],
     ) -> SqlResult<(Arc<Self>, BoundStatement)> {
         // What identifies a row is always asked for.
@@ -117,15 +117,15 @@ impl Named {
         let tables = planner.tables_of(&mentions).await?;
         let (found, parameters) = match found {
             Some(found) => (found, declared.to_vec()),
-            None => aside_unless(mentions.is_short() && tables.views().next().is_none(), || {
+            None => aside_unless(mentions.is_short(tables.width()) && tables.views().next().is_none(), || {
                 let known = KnownTables::among(planner, &mentions.tables, &tables);
                 let mut parameters = of_types(declared);
                 let binder = StatementBinder::new(&known).with_reading(planner.reading()).with_overriding(overriding);
                 let bound = binder.bind(syntax, &mut parameters)?;
-                SqlResult::Ok((FoundChange::new(bound, &known), types_of(&parameters, declared)))
+                SqlResult::Ok((FoundStatement::new(bound, &known), types_of(&parameters, declared)))
             })?,
         };
-        let FoundChange { statement, views, views_name_tables } = found;
+        let FoundStatement { statement, views, views_name_tables } = found;
         let names_tables = mentions.table_oids || views_name_tables;
         Ok((Arc::new(Self { mentions, tables, views, names_tables, parameters }), statement))
     }
@@ -158,7 +158,7 @@ impl Named {
         targets.iter().for_each(|target| tables.insert(&target.key, target.clone()));
         let (rows, tables, views) = (part.map(|part| &part.rows), &tables, &self.views);
         let statement = Statement { tables, views, names_tables: self.names_tables, around, rows, over };
-        let is_short = self.mentions.is_short() && views.is_empty();
+        let is_short = self.mentions.is_short(tables.width()) && views.is_empty();
         aside_unless(is_short, || planner.planned(query, &statement, &self.parameters))
     }
 }

@@ -16,7 +16,7 @@ use tablegate_types::style::Reading;
 
 use super::catalogue::KnownTables;
 use super::locking::check_marks;
-use super::named::FoundChange;
+use super::named::FoundStatement;
 use crate::aside::aside_unless;
 use crate::plan::planner::Planner;
 use crate::plan::tables::Mentions;
@@ -42,7 +42,7 @@ pub(crate) enum Meaning {
 #[derive(Clone)]
 pub(crate) enum Meant {
     Query(Box<MeantQuery>),
-    Change(Box<FoundChange>),
+    Change(Box<FoundStatement>),
 }
 
 /// What a query means.
@@ -142,9 +142,8 @@ impl Meaning {
     pub(crate) async fn of(planner: &Planner<'_>, statement: &Statement, declared: &[SqlType]) -> Self {
         let Some((syntax, overriding)) = syntax_of(&statement.command) else { return Meaning::Unknown };
         let mentions = Mentions::of_statement(syntax);
-        let is_short = mentions.is_short();
-        let known = KnownTables::of(planner, mentions.tables).await;
-        let is_short = is_short && known.views().is_empty();
+        let known = KnownTables::of(planner, mentions.tables.clone()).await;
+        let is_short = mentions.is_short(known.width()) && known.views().is_empty();
         let source = Source::new(&statement.source);
         let mut parameters = of_types(declared);
         let binder = StatementBinder::new(&known)
@@ -165,7 +164,7 @@ impl Meaning {
                     BoundStatement::Query(query) if !query.changes_rows() => {
                         Meant::Query(Box::new(MeantQuery::with_views(*query, &known)))
                     }
-                    changes => Meant::Change(Box::new(FoundChange::new(changes, &known))),
+                    changes => Meant::Change(Box::new(FoundStatement::new(changes, &known))),
                 })),
             },
         }

@@ -4,36 +4,99 @@
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use tablegate_bind::statement::ITEM;
+use tablegate_types::error::{SqlError, SqlResult};
 
 use crate::syntax::{is_significant, keyword};
 
 /// Rewrites assignments to items; whatever is none stays.
-pub(crate) fn readable(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+///
+/// # Errors
+/// 0A000 for items in a list of columns that are set from a row, and for fields of items.
+pub(crate) fn readable(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
     let has = |wanted: &dyn Fn(&TokenWithSpan) -> bool| tokens.iter().any(wanted);
     if !has(&|token| token.token == Token::LBracket) || !has(&|token| keyword(token) == Some(Keyword::SET)) {
-        return tokens;
+        return Ok(tokens);
     }
     let significant: Vec<TokenWithSpan> = tokens.into_iter().filter(is_significant).collect();
     let mut readable = Vec::with_capacity(significant.len());
     let mut rest = significant.as_slice();
-    // Whether assignments stand here, between SET and what ends it, outside of parentheses of their own.
-    let (mut depth, mut set_at) = (0_usize, None);
+    let mut place = Place::default();
     while let Some(token) = rest.first() {
-        let begins = set_at == Some(depth) && starts_assignment(readable.last());
-        if let Some(item) = Some(rest).filter(|_| begins).and_then(item_of) {
-            rest = item.write(&mut readable);
-            continue;
+        if place.is_in_set() && starts_assignment(readable.last()) {
+            refuse_lists(rest)?;
+            if let Some(item) = item_of(rest)? {
+                rest = item.write(&mut readable);
+                continue;
+            }
         }
-        match &token.token {
-            Token::LParen | Token::LBracket => depth += 1,
-            Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
-            _ if keyword(token) == Some(Keyword::SET) => set_at = Some(depth),
-            _ => {}
-        }
+        place.go_past(token, readable.last());
         readable.push(token.clone());
         rest = &rest[1..];
     }
-    readable
+    Ok(readable)
+}
+
+/// Where in a statement a token stands.
+#[derive(Default)]
+struct Place {
+    depth: usize,
+    cases: usize,
+    /// How deep an UPDATE is whose SET is to come.
+    update: Option<usize>,
+    /// How deep assignments stand: between SET and what ends it.
+    set: Option<usize>,
+}
+
+impl Place {
+    fn is_in_set(&self) -> bool {
+        self.set == Some(self.depth)
+    }
+
+    fn go_past(&mut self, token: &TokenWithSpan, before: Option<&TokenWithSpan>) {
+        let before = before.and_then(keyword);
+        match &token.token {
+            Token::LParen | Token::LBracket => self.depth += 1,
+            Token::RParen | Token::RBracket => {
+                self.depth = self.depth.saturating_sub(1);
+                let is_there = |at: &usize| *at <= self.depth;
+                (self.update, self.set) = (self.update.filter(is_there), self.set.filter(is_there));
+            }
+            _ => match keyword(token) {
+                // Of a locking clause, of what a key says, of a trigger.
+                Some(Keyword::UPDATE) if matches!(before, Some(Keyword::FOR | Keyword::KEY | Keyword::ON)) => {}
+                Some(Keyword::UPDATE) => self.update = Some(self.depth),
+                Some(Keyword::SET) if self.update == Some(self.depth) => (self.set, self.update) = (self.update, None),
+                Some(Keyword::CASE) => self.cases += 1,
+                Some(Keyword::END) => self.cases = self.cases.saturating_sub(1),
+                Some(word) if self.is_in_set() && ends_set(word, before, self.cases) => self.set = None,
+                _ => {}
+            },
+        }
+    }
+}
+
+/// Whether a word begins what stands behind assignments.
+fn ends_set(word: Keyword, before: Option<Keyword>, cases: usize) -> bool {
+    match word {
+        Keyword::WHERE | Keyword::RETURNING => true,
+        Keyword::FROM => before != Some(Keyword::DISTINCT),
+        Keyword::WHEN => cases == 0,
+        _ => false,
+    }
+}
+
+/// `SET (a[1], b) = (1, 2)`
+fn refuse_lists(tokens: &[TokenWithSpan]) -> SqlResult<()> {
+    if tokens.first().is_none_or(|token| token.token != Token::LParen) {
+        return Ok(());
+    }
+    let Some(length) = length_of_brackets(tokens) else { return Ok(()) };
+    let has_items = tokens[..length].iter().any(|token| token.token == Token::LBracket);
+    match tokens.get(length).map(|token| &token.token) {
+        Some(Token::Eq) if has_items => Err(SqlError::not_supported("an item in a list of columns that are set")
+            .with_hint("Set it on its own: SET a[1] = .., b = ..")),
+        _ => Ok(()),
+    }
 }
 
 fn starts_assignment(before: Option<&TokenWithSpan>) -> bool {
@@ -48,23 +111,34 @@ struct Item<'t> {
     behind: &'t [TokenWithSpan],
 }
 
-fn item_of(tokens: &[TokenWithSpan]) -> Option<Item<'_>> {
+fn item_of(tokens: &[TokenWithSpan]) -> SqlResult<Option<Item<'_>>> {
     let is_of_name = |token: &&TokenWithSpan| matches!(token.token, Token::Word(_) | Token::Period);
     let (column, rest) = tokens.split_at(tokens.iter().take_while(is_of_name).count());
     let mut length = 0;
     while rest.get(length).is_some_and(|token| token.token == Token::LBracket) {
-        length += length_of_subscript(&rest[length..])?;
+        match length_of_brackets(&rest[length..]) {
+            Some(more) => length += more,
+            None => return Ok(None),
+        }
     }
     let (subscripts, rest) = rest.split_at(length);
-    let (equals, rest) = rest.split_first()?;
-    if column.is_empty() || length == 0 || equals.token != Token::Eq {
-        return None;
+    if column.is_empty() || length == 0 {
+        return Ok(None);
     }
-    let (value, behind) = rest.split_at(length_of_value(rest));
-    Some(Item { column, subscripts, value, behind })
+    match rest.split_first() {
+        Some((equals, rest)) if equals.token == Token::Eq => {
+            let (value, behind) = rest.split_at(length_of_value(rest));
+            Ok(Some(Item { column, subscripts, value, behind }))
+        }
+        Some((period, _)) if period.token == Token::Period => {
+            Err(SqlError::not_supported("assignment to a field of an item").with_hint("Assign the whole item."))
+        }
+        _ => Ok(None),
+    }
 }
 
-fn length_of_subscript(tokens: &[TokenWithSpan]) -> Option<usize> {
+/// How many tokens a bracket or a parenthesis takes, with what is in it.
+fn length_of_brackets(tokens: &[TokenWithSpan]) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
         match token.token {
@@ -92,9 +166,9 @@ fn length_of_value(tokens: &[TokenWithSpan]) -> usize {
             _ => match keyword(token) {
                 Some(Keyword::CASE) => cases += 1,
                 Some(Keyword::END) => cases = cases.saturating_sub(1),
-                Some(Keyword::WHEN) if cases == 0 => return at,
-                Some(Keyword::WHERE | Keyword::RETURNING) => return at,
-                Some(Keyword::FROM) if at == 0 || keyword(&tokens[at - 1]) != Some(Keyword::DISTINCT) => return at,
+                Some(word) if ends_set(word, at.checked_sub(1).and_then(|at| keyword(&tokens[at])), cases) => {
+                    return at;
+                }
                 _ => {}
             },
         }
@@ -120,6 +194,11 @@ impl<'t> Item<'t> {
 
 #[cfg(test)]
 mod tests {
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::tokenizer::Tokenizer;
+    use tablegate_types::error::ErrorKind;
+
+    use super::*;
     use crate::syntax::{Command, parse};
 
     #[test]
@@ -134,7 +213,7 @@ mod tests {
             ("MERGE INTO t USING u ON true WHEN MATCHED THEN UPDATE SET a[1] = 1 WHEN NOT MATCHED THEN DO NOTHING", ""),
         ] {
             let parsed = parse(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).pop().unwrap().command;
-            if let Command::Update(update) = parsed
+            if let Command::Update(update) = &parsed
                 && !read.is_empty()
             {
                 assert_eq!(update.to_string().replace("\"\u{2}item\"", "item"), read);
@@ -142,5 +221,24 @@ mod tests {
         }
         assert!(parse("UPDATE t SET a[1 = 2").is_err());
         assert!(parse("UPDATE t SET a[1] =").is_err());
+    }
+
+    #[test]
+    fn comparisons_stay_what_they_are() {
+        for sql in [
+            "UPDATE t SET n = 1 RETURNING id, a[1] = 5",
+            "UPDATE t SET n = a IS DISTINCT FROM b WHERE x IN (SELECT 1, a[1] = 5)",
+            "UPDATE t SET n = (SELECT 1, a[1] = 5)",
+            "INSERT INTO t VALUES (1) ON CONFLICT (id) DO UPDATE SET n = 1 RETURNING id, a[1] = 5",
+            "WITH u AS (UPDATE t SET n = 1 RETURNING id), x AS (SELECT id, a[1] = 5 FROM t) SELECT id, a[1] = 5 FROM x",
+            "SELECT s.set, a[1] = 2 FROM s FOR UPDATE",
+        ] {
+            let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
+            let words = |tokens: Vec<TokenWithSpan>| tokens.into_iter().filter(is_significant).map(|t| t.token);
+            assert!(words(tokens.clone()).eq(words(readable(tokens).unwrap())), "{sql}");
+        }
+        for sql in ["UPDATE t SET (a[1], b) = (1, 2)", "UPDATE t SET b = 1, a[1].f = 2"] {
+            assert_eq!(parse(sql).unwrap_err().kind, ErrorKind::FeatureNotSupported, "{sql}");
+        }
     }
 }

@@ -9,8 +9,9 @@ use crate::functions::call::Call;
 use crate::functions::signature::Overload;
 use crate::functions::signature::Type::{Array as AnyArray, Element, Int4};
 
-/// Stands for the upper end of a part that goes to the end of the array.
-const TO_THE_END: i32 = i32::MAX;
+/// Stand for the ends of a part that are not written: those of the array.
+const FROM_THE_FIRST: i32 = i32::MIN;
+const TO_THE_LAST: i32 = i32::MAX;
 
 pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("array_item_set", &[AnyArray, Int4, Element], AnyArray, set_item).of_nulls(),
@@ -47,25 +48,18 @@ fn set_part(call: &Call) -> SqlResult<ArrayRef> {
         let row = row?;
         let items = lists.range(row);
         if new.is_null(row) {
-            match lists.is_null(row) {
-                true => out.push_null(),
-                false => {
-                    out.push(0, items)?;
-                    out.finish_list();
-                }
-            }
+            out.push(0, items)?;
+            out.finish_list();
             continue;
         }
-        let place = place_of(first.get(row))?;
-        let end = match last.get(row) {
-            Some(TO_THE_END) if items.is_empty() => {
-                return Err(wrong("array slice subscript must provide both boundaries").with_detail(
-                    "When assigning to a slice of an empty array value, slice boundaries must be fully specified.",
-                ));
-            }
-            Some(TO_THE_END) => items.len(),
-            last => place_of(last)? + 1,
-        };
+        let (first, last) = (first.get(row), last.get(row));
+        if items.is_empty() && (first == Some(FROM_THE_FIRST) || last == Some(TO_THE_LAST)) {
+            return Err(wrong("array slice subscript must provide both boundaries").with_detail(
+                "When assigning to a slice of an empty array value, slice boundaries must be fully specified.",
+            ));
+        }
+        let place = if first == Some(FROM_THE_FIRST) { 0 } else { place_of(first)? };
+        let end = if last == Some(TO_THE_LAST) { items.len() } else { place_of(last)? + 1 };
         let count = end.checked_sub(place).filter(|count| *count > 0);
         let count = count.ok_or_else(|| wrong("upper bound cannot be less than lower bound"))?;
         let part = new.range(row);

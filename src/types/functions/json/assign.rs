@@ -85,13 +85,13 @@ impl Path<'_> {
 
     fn set_item(&self, json: Json<'_>, level: usize, out: &mut String) -> SqlResult<()> {
         let step = self.step(level)?;
-        let number = step.trim().parse::<i64>().map_err(|_no_number| {
+        let number = step.trim().parse::<i32>().map_err(|_no_number| {
             let message = format!("path element at position {} is not an integer: \"{step}\"", level + 1);
             SqlError::new(ErrorKind::InvalidTextRepresentation, message)
         })?;
         let mut items: Vec<Cow<'_, str>> = json.items().map(|item| Cow::Borrowed(item.text())).collect();
         let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
-        let place = if number < 0 { count + number } else { number };
+        let place = if number < 0 { count + i64::from(number) } else { i64::from(number) };
         let place = usize::try_from(place).map_err(|_before_the_first| {
             let message = format!("path element at position {} is out of range: {number}", level + 1);
             SqlError::new(ErrorKind::InvalidParameterValue, message)
@@ -117,10 +117,10 @@ impl Path<'_> {
         for level in (level..self.steps.len()).rev() {
             let step = self.step(level)?;
             let mut around = String::new();
-            match step.parse::<u32>() {
+            match step.parse::<i32>() {
                 Ok(place) => {
                     let mut items = Vec::new();
-                    fill(&mut items, usize::try_from(place).unwrap_or(usize::MAX))?;
+                    fill(&mut items, usize::try_from(place).unwrap_or(0))?;
                     items.push(Cow::Owned(made));
                     write_array(&items, &mut around);
                 }

@@ -271,8 +271,7 @@ impl Pass<'_> {
                 let key = key.transpose()?.map(|key| key.value_type.data_type);
                 match beyond.bounds {
                     Some(_) => WindowFrame::new(None),
-                    None if is_of_times => within_a_day(frame_of(frame, key.as_ref())?),
-                    None => frame_of(frame, key.as_ref())?,
+                    None => frame_of(frame, key.as_ref(), is_of_times)?,
                 }
             }
         };
@@ -389,52 +388,57 @@ fn exclusion_of(frame: &Frame) -> Exclusion {
 
 /// # Errors
 /// 22013 for a bound before the first row that there can be; 0A000 for one that is not written out.
-fn frame_of(frame: &Frame, key: Option<&DataType>) -> SqlResult<WindowFrame> {
+fn frame_of(frame: &Frame, key: Option<&DataType>, is_of_times: bool) -> SqlResult<WindowFrame> {
     let units = match frame.unit {
         FrameUnit::Rows => WindowFrameUnits::Rows,
         FrameUnit::Groups => WindowFrameUnits::Groups,
         FrameUnit::Range => WindowFrameUnits::Range,
     };
+    let distance = |offset: &BoundExpr, which: &str| distance(offset, (frame.unit, is_of_times), key, which);
     let bound = |bound: &FrameBound, which: &str| {
         SqlResult::Ok(match bound {
             FrameBound::UnboundedPreceding => WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
             FrameBound::UnboundedFollowing => WindowFrameBound::Following(ScalarValue::UInt64(None)),
             FrameBound::CurrentRow => WindowFrameBound::CurrentRow,
-            FrameBound::Preceding(offset) => WindowFrameBound::Preceding(distance(offset, frame.unit, key, which)?),
-            FrameBound::Following(offset) => WindowFrameBound::Following(distance(offset, frame.unit, key, which)?),
+            FrameBound::Preceding(offset) => WindowFrameBound::Preceding(distance(offset, which)?),
+            FrameBound::Following(offset) => WindowFrameBound::Following(distance(offset, which)?),
         })
     };
     let (start, end) = (bound(&frame.start, "starting")?, bound(&frame.end, "ending")?);
     Ok(WindowFrame::new_bounds(units, start, end))
 }
 
-/// A frame over times of day: of an interval its hours count, and what is below them.
-fn within_a_day(frame: WindowFrame) -> WindowFrame {
-    let bound = |bound: WindowFrameBound| {
-        let hours = |distance| match distance {
-            ScalarValue::IntervalMonthDayNano(Some(span)) => {
-                ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano { months: 0, days: 0, ..span }))
-            }
-            other => other,
-        };
-        match bound {
-            WindowFrameBound::Preceding(distance) => WindowFrameBound::Preceding(hours(distance)),
-            WindowFrameBound::Following(distance) => WindowFrameBound::Following(hours(distance)),
-            WindowFrameBound::CurrentRow => WindowFrameBound::CurrentRow,
+/// The sign of an interval is that of all of it, in months of 30 days.
+fn is_before_zero(span: &IntervalMonthDayNano) -> bool {
+    const DAY: i128 = 24 * 60 * 60 * 1_000_000_000;
+    (i128::from(span.months) * 30 + i128::from(span.days)) * DAY + i128::from(span.nanoseconds) < 0
+}
+
+/// An interval over times of day: its hours count, and what is below them.
+fn within_a_day(distance: ScalarValue) -> ScalarValue {
+    match distance {
+        ScalarValue::IntervalMonthDayNano(Some(span)) => {
+            ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano { months: 0, days: 0, ..span }))
         }
-    };
-    WindowFrame::new_bounds(frame.units, bound(frame.start_bound), bound(frame.end_bound))
+        other => other,
+    }
 }
 
 /// A number of rows or groups, or the distance between values of the type that is sorted by.
-fn distance(offset: &BoundExpr, unit: FrameUnit, key: Option<&DataType>, which: &str) -> SqlResult<ScalarValue> {
+fn distance(
+    offset: &BoundExpr,
+    (unit, is_of_times): (FrameUnit, bool),
+    key: Option<&DataType>,
+    which: &str,
+) -> SqlResult<ScalarValue> {
     let refused = || SqlError::not_supported("a bound of a window frame that is not written out");
     let value = match &offset.without_implicit_casts().kind {
         ExprKind::Constant(Literal::Null) => ScalarValue::Null,
         _ => constant(offset).ok_or_else(refused)?,
     };
+    let value = if is_of_times { within_a_day(value) } else { value };
     let is_negative = match &value {
-        ScalarValue::IntervalMonthDayNano(Some(span)) => span.months < 0 || span.days < 0 || span.nanoseconds < 0,
+        ScalarValue::IntervalMonthDayNano(Some(span)) => is_before_zero(span),
         ScalarValue::IntervalMonthDayNano(None) => false,
         number => matches!(number.cast_to(&DataType::Float64)?, ScalarValue::Float64(Some(number)) if number < 0.0),
     };
