@@ -7,6 +7,7 @@
 //! | what                                                        | bound                     | where               |
 //! |-------------------------------------------------------------|---------------------------|---------------------|
 //! | parentheses and sub-queries within each other               | [`MAX_NESTING`]           | the parser          |
+//! | rows within each other                                      | [`MAX_ROWS_WITHIN`]       | `expr/pass`         |
 //! | operators, casts, joins, set operations one after the other | [`MAX_DEPTH`]             | `syntax/depth`      |
 //! | AND and OR one after the other                              | [`MAX_LINKS`]             | `syntax/depth`      |
 //! | tables of a statement, those of its views among them        | [`MAX_RELATIONS`]         | `plan/lower`        |
@@ -19,6 +20,9 @@ pub const STATEMENT_STACK: usize = 64 << 20;
 
 /// Most parentheses, CASEs and sub-queries within each other. The parser may try each level in two ways.
 pub(crate) const MAX_NESTING: usize = 50;
+
+/// Most rows within each other, as `ROW(1, ROW(2, ..))` makes them: the text of one has twice the quotes of that inside of it.
+pub(crate) const MAX_ROWS_WITHIN: usize = 16;
 
 /// Most operators, casts, subscripts and the like in a row, and of joins and set operations: each of them is a level of
 /// the tree.

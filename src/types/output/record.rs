@@ -34,7 +34,8 @@ impl<'a> RecordCells<'a> {
                 continue;
             }
             let mut look = Look::default();
-            field.write_to(row, &mut (&mut look as &mut dyn fmt::Write))?;
+            // An error says that it has seen enough.
+            let _ = field.write_to(row, &mut (&mut look as &mut dyn fmt::Write));
             if look.needs_quotes() {
                 out.write_char('"')?;
                 field.write_to(row, &mut (&mut Escape { out, mark: Mark::Itself } as &mut dyn fmt::Write))?;
@@ -47,7 +48,7 @@ impl<'a> RecordCells<'a> {
     }
 }
 
-/// Finds out whether a field must be quoted, without keeping it.
+/// Finds out whether a field must be quoted, without keeping it, and without looking further than it must.
 #[derive(Default)]
 struct Look {
     special: bool,
@@ -66,6 +67,6 @@ impl fmt::Write for Look {
         self.special |= text
             .bytes()
             .any(|byte| matches!(byte, b'"' | b'\\' | b'(' | b')' | b',' | b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c));
-        Ok(())
+        if self.special { Err(fmt::Error) } else { Ok(()) }
     }
 }

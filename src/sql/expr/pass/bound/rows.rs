@@ -1,10 +1,11 @@
 //! Rows as values, their comparisons, and functions that give rows.
 
+use arrow::datatypes::DataType;
 use datafusion::logical_expr::expr::Unnest;
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::prelude::lit;
 use tablegate_bind::expr::BoundExpr;
-use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{EntryRow, Surroundings};
 use crate::expr::meaning::Meaning;
@@ -12,6 +13,16 @@ use crate::expr::operand::Operand;
 use crate::expr::pass::{Pass, chains};
 use crate::expr::record::RowLayout;
 use crate::expr::set_functions::{SetColumn, columns_of};
+use crate::limits::MAX_ROWS_WITHIN;
+
+/// How many rows a value is, one within the other.
+fn rows_within(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Struct(fields) => 1 + fields.iter().map(|field| rows_within(field.data_type())).max().unwrap_or(0),
+        DataType::List(item) => rows_within(item.data_type()),
+        _ => 0,
+    }
+}
 
 impl Pass<'_> {
     /// `ROW(a, b)`
@@ -35,6 +46,13 @@ impl Pass<'_> {
         values: Vec<Operand>,
         around: &dyn Surroundings,
     ) -> SqlResult<Expr> {
+        if values.iter().any(|value| rows_within(&value.value_type.data_type) >= MAX_ROWS_WITHIN) {
+            return Err(SqlError::new(ErrorKind::TooComplex, "the statement is nested too deeply").with_detail(
+                format!(
+                    "At most {MAX_ROWS_WITHIN} rows are within each other: each doubles the quotes of those inside."
+                ),
+            ));
+        }
         let is_there = self.operand(is_there, around.schema())?;
         let operands = std::iter::once(is_there).chain(values).collect();
         Ok(self.call(Meaning::Row(layout), operands, around.schema())?)
