@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{EntityKey, TableName};
 use tablegate_types::error::SqlResult;
 
@@ -16,7 +17,6 @@ use super::place::{Place, StoredTable};
 use super::settings::Settings;
 use super::statistics::Cost;
 use super::tx::Claims;
-use tablegate_bind::query::LockStrength;
 
 /// The numbers of these clients begin here, far above those of sessions.
 const FIRST_PROCESS: i32 = 1_000_000_000;

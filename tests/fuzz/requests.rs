@@ -146,7 +146,7 @@ async fn whatever_is_requested_costs_only_its_sender() {
     let span = Duration::from_secs(setting("FUZZ_SECONDS", SECONDS));
     println!("FUZZ_SEED={seed} FUZZ_SECONDS={}", span.as_secs());
     let (mut server, address) = crate::rest::server(&["--metrics", "127.0.0.1:0"]);
-    let metrics = crate::rest::address_behind(&server, "metrics are at");
+    let metrics = server.address_behind("metrics are at");
     for table in KEPT_TABLES {
         let body = format!(r#"{{"TableName":"{table}"}}"#);
         let made = send(address, &Request::new("POST", "/Tables").with_body(&body)).await;

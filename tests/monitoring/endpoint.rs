@@ -20,19 +20,8 @@ pub(super) struct Answer {
 /// A server with metrics at a free port, which its log says.
 pub(super) fn start(arguments: &[&str]) -> (Server, String) {
     let server = Server::start(&[&["--metrics", "127.0.0.1:0"], arguments].concat());
-    let began = Instant::now();
-    loop {
-        let log = server.log();
-        let address = log.lines().find(|line| line.contains("metrics are at")).and_then(|line| {
-            let (_, address) = line.split_once("address=")?;
-            Some(address.trim().to_owned())
-        });
-        match address {
-            Some(address) => return (server, address),
-            None => assert!(began.elapsed() < PATIENCE, "the log does not say where metrics are: {log}"),
-        }
-        std::thread::yield_now();
-    }
+    let address = server.address_behind("metrics are at").to_string();
+    (server, address)
 }
 
 pub(super) fn request(address: &str, text: &str) -> std::io::Result<Answer> {

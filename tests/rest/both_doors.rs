@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_postgres::{Client, NoTls};
 
-use super::{address_behind, server};
+use super::server;
 use crate::support::server::Server;
 use crate::support::tables::{Answer, Request, send};
 
@@ -205,11 +205,7 @@ async fn requests_are_counted() {
     let (server, rest) = server(&["--metrics", "127.0.0.1:0"]);
     assert_eq!(send(rest, &Request::new("GET", "/Tables")).await.status, 200);
     assert_eq!(send(rest, &Request::new("GET", "/missing()")).await.status, 404);
-    // The line is written when the listener is handed on, which is behind the greeting.
-    while !server.log().contains("metrics are at /metrics") {
-        tokio::task::yield_now().await;
-    }
-    let metrics = address_behind(&server, "metrics are at /metrics");
+    let metrics = server.address_behind("metrics are at /metrics");
     let mut stream = tokio::net::TcpStream::connect(metrics).await.expect("it listens");
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("it is read");
     let mut told = String::new();

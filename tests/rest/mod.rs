@@ -6,9 +6,7 @@ mod tokens;
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::support::PATIENCE;
 use crate::support::installed::Installed;
 use crate::support::server::{DRIVERS, PROGRAM, Server};
 use crate::support::tables::connection_string;
@@ -22,26 +20,7 @@ pub(crate) fn server(arguments: &[&str]) -> (Server, SocketAddr) {
 
 /// Where the door for the SDKs of a server is.
 pub(crate) fn address(server: &Server) -> SocketAddr {
-    address_behind(server, "the Azure SDKs are served")
-}
-
-/// The address that the log names behind this: the server may have begun to serve before it says so.
-pub(crate) fn address_behind(server: &Server, words: &str) -> SocketAddr {
-    let began = Instant::now();
-    let log = loop {
-        let log = server.log();
-        let address = log.split_once(words).and_then(|(_, behind)| behind.split_once("127.0.0.1:"));
-        if address.is_some_and(|(_, address)| address.contains('\n')) {
-            break log;
-        }
-        assert!(began.elapsed() < PATIENCE, "the log says nothing of {words}: {log}");
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    let (_, behind) = log.split_once(words).expect("it says so");
-    let (_, address) = behind.split_once("127.0.0.1:").expect("it says where");
-    let port: String = address.chars().take_while(char::is_ascii_digit).collect();
-    let port: u16 = port.parse().expect("it is a port");
-    ([127, 0, 0, 1], port).into()
+    server.address_behind("the Azure SDKs are served")
 }
 
 /// Runs an SDK's checks: it ends with 0, and says that it ran some.

@@ -2,11 +2,15 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+
+use super::PATIENCE;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_tablegate");
 /// Where the drivers are is said to the tests; the server refuses variables that it does not know.
@@ -94,6 +98,21 @@ impl Server {
     /// What it wrote to stderr.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).expect("the log is there")
+    }
+
+    /// The address that its log names behind this: it may serve before it says so.
+    pub(crate) fn address_behind(&self, words: &str) -> SocketAddr {
+        let began = Instant::now();
+        loop {
+            let log = self.log();
+            let said = log.split_once(words).and_then(|(_, behind)| behind.split_once("127.0.0.1:"));
+            let port = said.and_then(|(_, address)| address.split_once(|c: char| !c.is_ascii_digit()));
+            if let Some((port, _)) = port {
+                return ([127, 0, 0, 1], port.parse::<u16>().expect("it is a port")).into();
+            }
+            assert!(began.elapsed() < PATIENCE, "the log says nothing of {words}: {log}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Memory of the process that is not on disk, bytes.

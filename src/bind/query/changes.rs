@@ -92,8 +92,6 @@ pub struct ConflictUpdate {
 #[derive(Debug, Clone)]
 pub struct Assigned {
     pub column: usize,
-    /// Items of it are, one after the other: the value is the whole one with these.
-    pub is_of_items: bool,
     pub value: AssignedValue,
 }
 

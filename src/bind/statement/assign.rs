@@ -1,5 +1,6 @@
 //! What columns are set to: PostgreSQL's `transformAssignedExpr` and `transformUpdateTargetList`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use sqlparser::ast::{
@@ -153,44 +154,44 @@ impl Level<'_> {
             }
         }
         let mut all: Vec<Assigned> = Vec::with_capacity(given.len());
+        // Columns of which items are set: each is assigned to once, the whole value with all of these.
+        let mut of_items = HashSet::new();
         for (name, value) in given {
             let named = column_named(self.lookup(), relation, name)?;
             let column = named.column;
             let value = match value {
                 Source::Item { subscripts, value } => {
-                    self.assign_item((target, relation, named), subscripts, value, &mut all)?;
-                    continue;
+                    let is_first = of_items.insert(column);
+                    let known = all.iter().position(|one| one.column == column).filter(|_| !is_first);
+                    let so_far = known.map(|at| all.remove(at).value);
+                    AssignedValue::Expr(self.with_item((target, relation, named), so_far, subscripts, value)?)
                 }
                 Source::Expr(value) => AssignedValue::Expr(self.assigned(value, relation, column)?),
                 Source::OfRow { query, value } => {
                     AssignedValue::OfRow { query, value: self.assigned(value, relation, column)? }
                 }
             };
-            all.push(Assigned { column, is_of_items: false, value });
+            all.push(Assigned { column, value });
         }
         Ok(all)
     }
 
-    /// Assigns to an item of a column; of one that has been assigned to an item of already, to the value with that.
-    fn assign_item(
+    /// The value of a column with that of an item; `so_far` is its value with items that are set before.
+    fn with_item(
         &mut self,
         (target, relation, NamedColumn { column, place }): (usize, &RelationRef, NamedColumn),
+        so_far: Option<AssignedValue>,
         subscripts: &[AccessExpr],
         value: BoundExpr,
-        all: &mut Vec<Assigned>,
-    ) -> SqlResult<()> {
+    ) -> SqlResult<BoundExpr> {
         let name = &relation.columns[column].name;
-        let so_far = all.iter().position(|one| one.column == column && one.is_of_items).map(|at| all.remove(at));
         let before = match so_far {
-            Some(Assigned { value: AssignedValue::Expr(value), .. }) => value,
+            Some(AssignedValue::Expr(value)) => value,
             _ => column_of(&self.query.range, target, column)
                 .ok_or_else(|| SqlError::not_supported("assignment to an item of a column that is new"))?,
         };
         let before = BoundExpr { place, ..before };
-        let value =
-            self.binding(Usage::UpdateList, |binder| item::assigned(binder, (before, name), subscripts, value))?;
-        all.push(Assigned { column, is_of_items: true, value: AssignedValue::Expr(value) });
-        Ok(())
+        self.binding(Usage::UpdateList, |binder| item::assigned(binder, (before, name), subscripts, value))
     }
 
     pub(super) fn assigned(&mut self, value: BoundExpr, relation: &Relation, column: usize) -> SqlResult<BoundExpr> {

@@ -1,5 +1,5 @@
-//! What the queries of a statement that changes or locks rows are planned with: the tables that it names, and the rows that parts of it
-//! hand on.
+//! What the queries of a statement that changes or locks rows are planned with: the tables that it names, and the rows that
+//! parts of it hand on.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use datafusion::catalog::TableProvider;
 use tablegate_bind::query::bound::RangeSource;
 use tablegate_bind::statement::{Overriding, Syntax};
 use tablegate_bind::{BoundQuery, BoundStatement, Oid, StatementBinder};
-use tablegate_types::error::SqlResult;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::catalogue::KnownTables;
@@ -130,10 +130,16 @@ impl Named {
         Ok((Arc::new(Self { mentions, tables, views, names_tables, parameters }), statement))
     }
 
-    /// A table of the user's, by its number.
-    pub(super) fn relation(&self, number: Oid) -> Option<Arc<Relation>> {
-        let entry = self.tables.by_number(number).filter(|entry| entry.view.is_none())?;
-        entry.relation.clone()
+    /// The table of the user's that the binder knows by this number and name.
+    ///
+    /// # Errors
+    /// 42501 for one of the system.
+    pub(super) fn relation(&self, number: Oid, name: &str) -> SqlResult<Arc<Relation>> {
+        let entry = self.tables.by_number(number).filter(|entry| entry.view.is_none());
+        entry.and_then(|entry| entry.relation.clone()).ok_or_else(|| {
+            let message = format!("permission denied: \"{name}\" is a system catalog");
+            SqlError::new(ErrorKind::InsufficientPrivilege, message)
+        })
     }
 
     /// Plans a query of the statement, or of a part of it; `targets` are the tables whose rows are changed or locked, if they are

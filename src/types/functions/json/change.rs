@@ -1,4 +1,4 @@
-//! jsonb with parts added, replaced or taken away: `jsonb_set`, `jsonb_insert`, `-`, `#-`, `||`.
+//! jsonb with parts added, replaced or taken away: `jsonb_set`, `jsonb_insert`, `-`, `#-`, `||`, and `SET j['a'] = ..`.
 
 use std::borrow::Cow;
 
@@ -6,6 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
 use arrow::datatypes::Int32Type;
 
 use super::cursor::{Json, Kind};
+use crate::allowance::Allowance;
 use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::functions::call::Call;
 use crate::functions::signature::Overload;
@@ -20,6 +21,8 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("jsonb_set", &[Jsonb, TEXTS, Jsonb, Bool], Jsonb, set),
     Overload::new("jsonb_insert", &[Jsonb, TEXTS, Jsonb], Jsonb, insert),
     Overload::new("jsonb_insert", &[Jsonb, TEXTS, Jsonb, Bool], Jsonb, insert),
+    // SET j['a']['b'] = ..
+    Overload::new("jsonb_item_set", &[Jsonb, TEXTS, Jsonb, Bool], Jsonb, assign).of_nulls(),
     // #-
     Overload::new("jsonb_delete_path", &[Jsonb, TEXTS], Jsonb, delete_path),
     // -
@@ -46,6 +49,8 @@ enum Change<'a> {
     Replace(&'a str),
     /// Replaced, or added where it is missing.
     Set(&'a str),
+    /// Replaced, or added with all of the path that is missing.
+    Assign(&'a str),
     InsertBefore(&'a str),
     InsertAfter(&'a str),
     Delete,
@@ -56,8 +61,20 @@ impl<'a> Change<'a> {
     fn added(self) -> Option<&'a str> {
         match self {
             Change::Set(new) | Change::InsertBefore(new) | Change::InsertAfter(new) => Some(new),
-            Change::Replace(_) | Change::Delete => None,
+            Change::Replace(_) | Change::Assign(_) | Change::Delete => None,
         }
+    }
+
+    /// A step of a path.
+    fn step(self, path: &StringArray, level: usize) -> SqlResult<&str> {
+        if !path.is_null(level) {
+            return Ok(path.value(level));
+        }
+        let message = match self {
+            Change::Assign(_) => "jsonb subscript in assignment must not be null".to_owned(),
+            _ => format!("path element at position {} is null", level + 1),
+        };
+        Err(SqlError::new(ErrorKind::NullValueNotAllowed, message))
     }
 }
 
@@ -74,6 +91,22 @@ fn insert(call: &Call) -> SqlResult<ArrayRef> {
     changed(call, "cannot set path in scalar", |row| {
         let new = new.at(row);
         if after.is_some_and(|after| after.at(row)) { Change::InsertAfter(new) } else { Change::InsertBefore(new) }
+    })
+}
+
+/// The last argument says of a jsonb that is NULL whether it becomes an array.
+fn assign(call: &Call) -> SqlResult<ArrayRef> {
+    let (values, paths, new) = (call.text(0)?, call.lists(1)?, call.text(2)?);
+    let is_array = call.values::<BooleanArray>(3)?;
+    let mut text = String::new();
+    call.texts(|row, out| {
+        let nothing = if is_array.get(row) == Some(true) { "[]" } else { "{}" };
+        let json = Json::new(values.get(row).unwrap_or(nothing));
+        let change = Change::Assign(new.get(row).unwrap_or("null"));
+        text.clear();
+        change_at(json, paths.at(row).as_string::<i32>(), 0, change, &mut text)?;
+        out.push_str(&text);
+        Ok(())
     })
 }
 
@@ -104,13 +137,12 @@ fn changed<'a>(call: &'a Call, of_scalar: &str, change: impl Fn(usize) -> Change
 
 /// Writes a value with the change made at the end of a path.
 fn change_at(json: Json<'_>, path: &StringArray, level: usize, change: Change<'_>, out: &mut String) -> SqlResult<()> {
-    if path.is_null(level) {
-        let message = format!("path element at position {} is null", level + 1);
-        return Err(SqlError::new(ErrorKind::NullValueNotAllowed, message));
-    }
-    match json.kind() {
-        Kind::Object => deeper(|| change_member(json, path, level, change, out)),
-        Kind::Array => deeper(|| change_item(json, path, level, change, out)),
+    change.step(path, level)?;
+    match (json.kind(), change) {
+        (Kind::Object, _) => deeper(|| change_member(json, path, level, change, out)),
+        (Kind::Array, _) => deeper(|| change_item(json, path, level, change, out)),
+        (_, Change::Assign(_)) => Err(invalid("cannot replace existing key")
+            .with_detail("The path assumes key is a composite object, but it is a scalar value.")),
         _ => {
             out.push_str(json.text());
             Ok(())
@@ -144,15 +176,18 @@ fn change_member(
         }
         match change {
             Change::Delete => {}
-            Change::Replace(new) | Change::Set(new) => members.push((key, Cow::Borrowed(new))),
+            Change::Replace(new) | Change::Set(new) | Change::Assign(new) => members.push((key, Cow::Borrowed(new))),
             Change::InsertBefore(_) | Change::InsertAfter(_) => {
                 return Err(invalid("cannot replace existing key")
                     .with_hint("Try using the function jsonb_set to replace key value."));
             }
         }
     }
-    if let (false, true, Some(new)) = (found, is_last, change.added()) {
-        members.push((Cow::Borrowed(step), Cow::Borrowed(new)));
+    match (change, change.added()) {
+        _ if found => {}
+        (Change::Assign(new), _) => members.push((Cow::Borrowed(step), made(path, level + 1, new)?)),
+        (_, Some(new)) if is_last => members.push((Cow::Borrowed(step), Cow::Borrowed(new))),
+        _ => {}
     }
     write_object(members, out);
     Ok(())
@@ -166,18 +201,21 @@ fn change_item(
     out: &mut String,
 ) -> SqlResult<()> {
     let step = path.value(level);
-    let place: i32 = step.trim().parse().map_err(|_| {
+    let number: i32 = step.trim().parse().map_err(|_| {
         let message = format!("path element at position {} is not an integer: \"{step}\"", level + 1);
         SqlError::new(ErrorKind::InvalidTextRepresentation, message)
     })?;
     let is_last = level + 1 == path.len();
     let count = json.items().count();
     // Before the first item, if it is counted too far from the end.
-    let place = if place < 0 {
-        count.checked_sub(usize::try_from(place.unsigned_abs()).unwrap_or(usize::MAX))
+    let place = if number < 0 {
+        count.checked_sub(usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX))
     } else {
-        usize::try_from(place).ok()
+        usize::try_from(number).ok()
     };
+    if let (Change::Assign(_), None) = (change, place) {
+        return Err(invalid(format!("path element at position {} is out of range: {number}", level + 1)));
+    }
     let mut items: Vec<Cow<'_, str>> = Vec::with_capacity(count + 1);
     let mut added = if is_last { change.added() } else { None };
     if place.is_none()
@@ -199,18 +237,49 @@ fn change_item(
         }
         match change {
             Change::Delete => {}
-            Change::Replace(new) | Change::Set(new) => items.push(Cow::Borrowed(new)),
+            Change::Replace(new) | Change::Set(new) | Change::Assign(new) => items.push(Cow::Borrowed(new)),
             Change::InsertBefore(new) => items.extend([Cow::Borrowed(new), Cow::Borrowed(item.text())]),
             Change::InsertAfter(new) => items.extend([Cow::Borrowed(item.text()), Cow::Borrowed(new)]),
         }
     }
     items.extend(added.map(Cow::Borrowed));
+    if let (Change::Assign(new), Some(place)) = (change, place.filter(|place| *place >= count)) {
+        fill(&mut items, place)?;
+        items.push(made(path, level + 1, new)?);
+    }
     write_array(&items, out);
     Ok(())
 }
 
+/// What is assigned at the end of a part of a path that is not there: a number stands for an array.
+fn made<'a>(path: &StringArray, level: usize, new: &'a str) -> SqlResult<Cow<'a, str>> {
+    let mut made = Cow::Borrowed(new);
+    for level in (level..path.len()).rev() {
+        let step = Change::Assign(new).step(path, level)?;
+        let mut around = String::new();
+        match step.parse::<i32>() {
+            Ok(place) => {
+                let mut items = Vec::new();
+                fill(&mut items, usize::try_from(place).unwrap_or(0))?;
+                items.push(made);
+                write_array(&items, &mut around);
+            }
+            Err(_) => write_object(vec![(Cow::Borrowed(step), made)], &mut around),
+        }
+        made = Cow::Owned(around);
+    }
+    Ok(made)
+}
+
+/// Puts nulls behind the items until there are so many.
+fn fill(items: &mut Vec<Cow<'_, str>>, count: usize) -> SqlResult<()> {
+    Allowance::now().check(count.saturating_mul(size_of::<Cow<'_, str>>()))?;
+    items.resize(count.max(items.len()), Cow::Borrowed("null"));
+    Ok(())
+}
+
 /// An object in the order jsonb has: by length of the keys, then by their bytes.
-pub(super) fn write_object(mut members: Vec<(Cow<'_, str>, Cow<'_, str>)>, out: &mut String) {
+fn write_object(mut members: Vec<(Cow<'_, str>, Cow<'_, str>)>, out: &mut String) {
     members.sort_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
     out.push('{');
     for (index, (key, value)) in members.iter().enumerate() {
@@ -224,7 +293,7 @@ pub(super) fn write_object(mut members: Vec<(Cow<'_, str>, Cow<'_, str>)>, out: 
     out.push('}');
 }
 
-pub(super) fn write_array(items: &[Cow<'_, str>], out: &mut String) {
+fn write_array(items: &[Cow<'_, str>], out: &mut String) {
     out.push('[');
     for (index, item) in items.iter().enumerate() {
         if index > 0 {

@@ -5,7 +5,6 @@
 
 mod access;
 mod aggregate;
-mod assign;
 mod build;
 mod change;
 mod compare;
@@ -22,7 +21,6 @@ pub(super) static FUNCTIONS: &[&[Overload]] = &[
     access::FUNCTIONS,
     aggregate::FUNCTIONS,
     build::FUNCTIONS,
-    assign::FUNCTIONS,
     change::FUNCTIONS,
     compare::FUNCTIONS,
     reshape::FUNCTIONS,

@@ -308,10 +308,10 @@ impl Pass<'_> {
     /// on. Whether it is one.
     fn instants_of_times(&self, frame: &Frame, key: &mut Expr, around: &dyn Surroundings) -> SqlResult<bool> {
         let is_distance = |bound: &FrameBound| matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_));
-        let operand = self.operand(key.clone(), around.schema())?;
         if !is_distance(&frame.start) && !is_distance(&frame.end) {
             return Ok(false);
         }
+        let operand = self.operand(key.clone(), around.schema())?;
         match operand.value_type.data_type {
             DataType::Time64(TimeUnit::Microsecond) => {
                 let micros = Expr::Cast(Cast::new(Box::new(operand.expr), DataType::Int64));
