@@ -147,7 +147,6 @@ impl Engine {
             let base = SessionStateBuilder::new()
                 .with_config(tuning::session_config(config.query_threads))
                 .with_runtime_env(tuning::runtime_env(config.query_memory)?)
-                .with_expr_planners(SessionStateDefaults::default_expr_planners())
                 .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
                 .with_window_functions(SessionStateDefaults::default_window_functions())
                 .with_table_function_list(series())

@@ -17,6 +17,7 @@
 
 mod aggregates;
 mod arithmetic;
+mod array_constructor;
 mod catalog_functions;
 mod chosen;
 mod comparison;
@@ -32,6 +33,7 @@ mod parameters;
 mod pass;
 mod pattern;
 mod printed;
+mod quantified;
 mod record;
 mod references;
 mod set_functions;

@@ -14,9 +14,10 @@ use tablegate_types::output::TextColumn;
 use tablegate_types::quoting::quote_ident;
 use tablegate_types::sql_type::SqlType;
 
-use super::comparison;
 use super::kernels::Computation;
+use super::quantified::Quantified;
 use super::typed::ValueType;
+use super::{array_constructor, comparison};
 use crate::syntax::shown_labels;
 
 /// The expression, in parentheses where it is none of one word.
@@ -150,9 +151,13 @@ fn of_aggregate(call: &AggregateFunction) -> String {
 }
 
 fn of_call(function: &ScalarUDF, arguments: Vec<String>) -> String {
-    match function.inner().downcast_ref::<Computation>() {
-        Some(computation) => computation.printed(arguments),
-        None => called(function.name(), &arguments),
+    if let Some(computation) = function.inner().downcast_ref::<Computation>() {
+        return computation.printed(arguments);
+    }
+    match (function.inner().downcast_ref::<Quantified>(), arguments.as_slice()) {
+        (Some(condition), [value, array]) => condition.printed(value, array),
+        _ if array_constructor::is_it(function) => array_constructor::printed(&arguments),
+        _ => called(function.name(), &arguments),
     }
 }
 

@@ -1,22 +1,22 @@
 //! Arrays: ARRAY[...], and comparisons with any or all of their items.
 
-use arrow::array::Array;
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::functions_nested::expr_fn::{array_has, array_max, array_min, array_position, cardinality, make_array};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Expr, ExprSchemable, Operator, lit, when};
+use datafusion::logical_expr::{Expr, Operator, lit};
 use tablegate_types::conversion::item_of;
 use tablegate_types::error::{ErrorKind, SqlError};
 use tablegate_types::sql_type::SqlType;
 
 use super::conditional::labelled;
 use super::{Pass, raised};
+use crate::expr::array_constructor::array_of_items;
 use crate::expr::comparison;
 use crate::expr::kernels::{RELABEL, kernel_of};
 use crate::expr::meaning::array_of;
 use crate::expr::operand::Operand;
 use crate::expr::operation::comparison_operator;
+use crate::expr::quantified::Quantified;
 use crate::expr::sort_key::{keyed, keyed_items};
 use crate::expr::typed::{Shape, ValueType};
 
@@ -25,54 +25,24 @@ impl Pass<'_> {
     pub(super) fn array(&self, items: Vec<Operand>) -> Result<Expr> {
         if items.is_empty() {
             // It gets its type from a cast around it.
-            return Ok(make_array(Vec::new()));
+            return Ok(array_of_items(Vec::new()));
         }
         let (items, item) = self.unified(items, "ARRAY")?;
-        Ok(labelled(make_array(items), &array_of(&item)))
+        Ok(labelled(array_of_items(items), &array_of(&item)))
     }
 
-    /// `value operator ANY (list)`
-    pub(super) fn any(&self, name: &str, value: Operand, list: Operand, schema: &DFSchema) -> Result<Expr> {
-        let (operator, value, list) = self.beside_list(name, "ANY", value, list, schema)?;
-        let (least, greatest) = (array_min(list.clone()), array_max(list.clone()));
-        let found = match operator {
-            Operator::Eq if is_given(&list) => return Ok(array_has(list, value)),
-            Operator::Eq => array_has(list.clone(), value.clone()),
-            Operator::NotEq => least.not_eq(value.clone()).or(greatest.not_eq(value.clone())),
-            Operator::Gt => least.lt(value.clone()),
-            Operator::GtEq => least.lt_eq(value.clone()),
-            Operator::Lt => greatest.gt(value.clone()),
-            _ => greatest.gt_eq(value.clone()),
-        };
-        let null = lit(ScalarValue::Boolean(None));
-        let has_null = has_null(list.clone(), schema)?;
-        when(found, lit(true))
-            .when(list.clone().is_null(), null.clone())
-            .when(cardinality(list).eq(lit(0_u64)), lit(false))
-            .when(value.is_null().or(has_null), null)
-            .otherwise(lit(false))
-    }
-
-    /// `value operator ALL (list)`
-    pub(super) fn all(&self, name: &str, value: Operand, list: Operand, schema: &DFSchema) -> Result<Expr> {
-        let (operator, value, list) = self.beside_list(name, "ALL", value, list, schema)?;
-        let (least, greatest) = (array_min(list.clone()), array_max(list.clone()));
-        let violated = match operator {
-            Operator::NotEq => array_has(list.clone(), value.clone()),
-            Operator::Eq => least.not_eq(value.clone()).or(greatest.not_eq(value.clone())),
-            Operator::Gt => greatest.gt_eq(value.clone()),
-            Operator::GtEq => greatest.gt(value.clone()),
-            Operator::Lt => least.lt_eq(value.clone()),
-            _ => least.lt(value.clone()),
-        };
-        let null = lit(ScalarValue::Boolean(None));
-        let has_null = has_null(list.clone(), schema)?;
-        when(list.clone().is_null(), null.clone())
-            .when(cardinality(list).eq(lit(0_u64)), lit(true))
-            .when(value.is_null(), null.clone())
-            .when(violated, lit(false))
-            .when(has_null, null)
-            .otherwise(lit(true))
+    /// `value operator ANY (list)`, or ALL.
+    pub(super) fn of_items(
+        &self,
+        name: &str,
+        is_all: bool,
+        value: Operand,
+        list: Operand,
+        schema: &DFSchema,
+    ) -> Result<Expr> {
+        let quantifier = if is_all { "ALL" } else { "ANY" };
+        let (operator, value, list) = self.beside_list(name, quantifier, value, list, schema)?;
+        Ok(Quantified::call(operator, is_all, value, list))
     }
 
     /// The value and the list, the items being of a type that the value is compared with.
@@ -152,30 +122,6 @@ impl Pass<'_> {
             _ => item,
         };
         Ok((value.converted_to(&item, self.parameters()).map_err(raised)?, item))
-    }
-}
-
-/// Whether one of the items is NULL.
-fn has_null(list: Expr, schema: &DFSchema) -> Result<Expr> {
-    let null = match list.get_type(schema)? {
-        DataType::List(item) => ScalarValue::try_from(item.data_type())?,
-        _ => ScalarValue::Null,
-    };
-    Ok(array_position(list, lit(null), lit(1_i64)).is_not_null())
-}
-
-/// Whether the list is there before the query runs, without NULL in it: then the optimizer makes IN of it, which scans
-/// understand.
-fn is_given(list: &Expr) -> bool {
-    let is_item = |item: &Expr| match item {
-        Expr::Literal(value, _) => !value.is_null(),
-        other => matches!(other, Expr::Placeholder(_)),
-    };
-    match list {
-        Expr::Literal(ScalarValue::List(list), _) => list.values().null_count() == 0,
-        Expr::Placeholder(_) => true,
-        Expr::ScalarFunction(function) => function.func.name() == "make_array" && function.args.iter().all(is_item),
-        _ => false,
     }
 }
 

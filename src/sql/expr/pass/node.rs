@@ -58,11 +58,11 @@ impl Pass<'_> {
             },
             Meaning::Any(name) => {
                 let [left, right] = pair(operands)?;
-                self.any(name, left, right, schema)
+                self.of_items(name, false, left, right, schema)
             }
             Meaning::All(name) => {
                 let [left, right] = pair(operands)?;
-                self.all(name, left, right, schema)
+                self.of_items(name, true, left, right, schema)
             }
             Meaning::Coalesce | Meaning::Greatest | Meaning::Least => self.first_of(&meaning, operands, schema),
             Meaning::NullIf => {
