@@ -59,7 +59,7 @@ use self::update::PreparedUpdate;
 use self::with::PreparedWith;
 use super::engine::Engine;
 use super::outcome::{ResultColumn, RowStream, RowsTag};
-use super::plan::{FoundStatement, MeantChange, MeantChanges, PlannedQuery, Planner, change_syntax};
+use super::plan::{MeantChange, MeantChanges, MeantStatement, PlannedQuery, Planner, change_syntax};
 use super::relation::{Relation, RelationColumn, RelationKind};
 use crate::syntax::Command;
 pub(super) use checks::{BadRow, visible_schema};
@@ -109,7 +109,7 @@ impl PreparedDml {
     pub(crate) async fn prepare(
         planner: &Planner<'_>,
         command: &Command,
-        found: Option<FoundStatement>,
+        found: Option<MeantStatement>,
         declared: &[SqlType],
     ) -> SqlResult<Option<Self>> {
         let Some(syntax) = change_syntax(command) else { return Ok(None) };

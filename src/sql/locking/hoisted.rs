@@ -42,11 +42,11 @@ impl LockingSubQueries {
         }
         let (mut taken, mut numbers) = (Vec::new(), Vec::new());
         meant.replace_locking(&mut |query| {
-            if query.query.depends_on_others() {
+            if query.bound.depends_on_others() {
                 return Err(depends());
             }
             let number = own_number();
-            let reading = reading(&query.query, number)?;
+            let reading = reading(&query.bound, number)?;
             taken.push(query);
             numbers.push(number);
             Ok(reading)

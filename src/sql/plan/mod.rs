@@ -30,7 +30,7 @@ pub(super) use assigned::Receiver;
 pub(super) use column_names::resolve_column;
 pub(super) use held_rows::{HeldRows, rows_as};
 pub(super) use meaning::{
-    FoundStatement, Meaning, Meant, MeantChange, MeantChanges, MeantLocking, MeantPart, MeantParts, MeantQuery,
+    Meaning, Meant, MeantChange, MeantChanges, MeantLocking, MeantPart, MeantParts, MeantQuery, MeantStatement,
     PartRows, Place as PartPlace, Renamed, change_syntax,
 };
 pub(super) use planned_query::{CurrentIn, PlannedQuery};

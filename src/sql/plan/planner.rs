@@ -88,7 +88,7 @@ impl Planner<'_> {
         let mentions = Self::mentioned(query)?;
         let tables = self.tables_of(&mentions).await?;
         let (meaning, types) = aside(|| self.meaning(query, &mentions, &tables, declared))?;
-        let MeantQuery { query, views, views_name_tables } = &meaning;
+        let MeantQuery { bound: query, views, views_name_tables } = &meaning;
         self.see_what_it_asks(query, views).await?;
         let names_tables = mentions.table_oids || *views_name_tables;
         let statement = lower::Statement::of_query(&tables, views, names_tables);
@@ -107,7 +107,7 @@ impl Planner<'_> {
     ) -> SqlResult<PlannedQuery> {
         let mentions = Self::mentioned(query)?;
         let tables = self.tables_of(&mentions).await?;
-        let MeantQuery { query, views, views_name_tables } = meaning;
+        let MeantQuery { bound: query, views, views_name_tables } = meaning;
         self.see_what_it_asks(query, views).await?;
         let names_tables = mentions.table_oids || *views_name_tables;
         let statement = lower::Statement::of_query(&tables, views, names_tables);
@@ -123,7 +123,7 @@ impl Planner<'_> {
     pub(crate) fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         let mentions = Mentions::of(query);
         let (meaning, types) = self.meaning(query, &mentions, tables, declared)?;
-        let MeantQuery { query, views, views_name_tables } = &meaning;
+        let MeantQuery { bound: query, views, views_name_tables } = &meaning;
         let names_tables = mentions.table_oids || *views_name_tables;
         self.planned(query, &lower::Statement::of_query(tables, views, names_tables), &types)
     }

@@ -241,7 +241,7 @@ pub(super) async fn plan_meant(
         return Ok(Plan::Dml(Box::new(dml)));
     }
     let locks = |text: &Query| match &query {
-        Some(meant) => !meant.query.row_marks.is_empty(),
+        Some(meant) => !meant.bound.row_marks.is_empty(),
         None => !text.locks.is_empty(),
     };
     Ok(match command {

@@ -8,8 +8,9 @@ use tablegate_bind::{BoundQuery, BoundStatement};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
-use super::named::{FoundStatement, Named};
-use super::statement::{MeantQuery, syntax_of};
+use super::meant::MeantQuery;
+use super::named::Named;
+use super::statement::syntax_of;
 use crate::newest::TargetNumber;
 use crate::plan::planned_query::PlannedQuery;
 use crate::plan::planner::Planner;
@@ -47,7 +48,7 @@ impl MeantLocking {
     ) -> SqlResult<Self> {
         let syntax = syntax_of(command);
         let syntax = syntax.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a statement that is not bound"))?;
-        let (named, statement) = Named::of(planner, syntax, found.map(FoundStatement::of_query), declared).await?;
+        let (named, statement) = Named::of(planner, syntax, found.map(Into::into), declared).await?;
         match statement {
             BoundStatement::Query(query) => Self::new(planner, &named, *query),
             BoundStatement::Change(_) => Err(SqlError::new(ErrorKind::Internal, "a locking query that changes rows")),

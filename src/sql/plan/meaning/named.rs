@@ -14,7 +14,8 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::catalogue::KnownTables;
-use super::statement::{MeantQuery, of_types, types_of, views_of};
+use super::meant::MeantStatement;
+use super::statement::{of_types, types_of};
 use crate::aside::aside_unless;
 use crate::plan::held_rows::{HeldRows, rows_as};
 use crate::plan::lower::Statement;
@@ -22,38 +23,6 @@ use crate::plan::planned_query::PlannedQuery;
 use crate::plan::planner::Planner;
 use crate::plan::tables::{Mentions, TableEntry, Tables};
 use crate::relation::Relation;
-
-/// What a statement means, as it was bound.
-#[derive(Clone)]
-pub(crate) struct FoundStatement {
-    statement: BoundStatement,
-    views: HashMap<Oid, BoundQuery>,
-    views_name_tables: bool,
-}
-
-impl FoundStatement {
-    pub(super) fn new(statement: BoundStatement, known: &KnownTables<'_>) -> Self {
-        Self { statement, views: views_of(known), views_name_tables: known.views_name_tables() }
-    }
-
-    pub(super) fn of_query(meant: MeantQuery) -> Self {
-        let MeantQuery { query, views, views_name_tables } = meant;
-        Self { statement: BoundStatement::Query(Box::new(query)), views, views_name_tables }
-    }
-
-    pub(super) fn statement(&self) -> &BoundStatement {
-        &self.statement
-    }
-
-    /// What its views mean, and whether one of them names `tableoid`.
-    pub(super) fn views(&self) -> (HashMap<Oid, BoundQuery>, bool) {
-        (self.views.clone(), self.views_name_tables)
-    }
-
-    pub(super) fn statement_mut(&mut self) -> &mut BoundStatement {
-        &mut self.statement
-    }
-}
 
 /// The tables that a statement names, and what is known of its queries.
 pub(super) struct Named {
@@ -108,7 +77,7 @@ impl Named {
     pub(super) async fn of(
         planner: &Planner<'_>,
         (syntax, overriding): (Syntax<'_>, Overriding),
-        found: Option<FoundStatement>,
+        found: Option<MeantStatement>,
         declared: &[SqlType],
     ) -> SqlResult<(Arc<Self>, BoundStatement)> {
         // What identifies a row is always asked for.
@@ -122,10 +91,10 @@ impl Named {
                 let mut parameters = of_types(declared);
                 let binder = StatementBinder::new(&known).with_reading(planner.reading()).with_overriding(overriding);
                 let bound = binder.bind(syntax, &mut parameters)?;
-                SqlResult::Ok((FoundStatement::new(bound, &known), types_of(&parameters, declared)))
+                SqlResult::Ok((MeantStatement::new(bound, &known), types_of(&parameters, declared)))
             })?,
         };
-        let FoundStatement { statement, views, views_name_tables } = found;
+        let MeantStatement { bound: statement, views, views_name_tables } = found;
         let names_tables = mentions.table_oids || views_name_tables;
         Ok((Arc::new(Self { mentions, tables, views, names_tables, parameters }), statement))
     }

@@ -9,7 +9,8 @@ use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
 use super::change::MeantChange;
-use super::named::{FoundStatement, Named, Part, PartRows};
+use super::meant::MeantStatement;
+use super::named::{Named, Part, PartRows};
 use crate::plan::planned_query::PlannedQuery;
 use crate::plan::planner::Planner;
 
@@ -51,7 +52,7 @@ impl MeantChanges {
     pub(crate) async fn of(
         planner: &Planner<'_>,
         syntax: (Syntax<'_>, Overriding),
-        found: Option<FoundStatement>,
+        found: Option<MeantStatement>,
         declared: &[SqlType],
     ) -> SqlResult<Self> {
         let (named, statement) = Named::of(planner, syntax, found, declared).await?;

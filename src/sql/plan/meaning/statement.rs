@@ -16,7 +16,7 @@ use tablegate_types::style::Reading;
 
 use super::catalogue::KnownTables;
 use super::locking::check_marks;
-use super::named::FoundStatement;
+use super::meant::{MeantQuery, MeantStatement};
 use crate::aside::aside_unless;
 use crate::plan::planner::Planner;
 use crate::plan::tables::Mentions;
@@ -42,17 +42,7 @@ pub(crate) enum Meaning {
 #[derive(Clone)]
 pub(crate) enum Meant {
     Query(Box<MeantQuery>),
-    Change(Box<FoundStatement>),
-}
-
-/// What a query means.
-#[derive(Clone)]
-pub(crate) struct MeantQuery {
-    pub query: BoundQuery,
-    /// What the views mean that it reads from, and those that these do, by their numbers.
-    pub views: HashMap<Oid, BoundQuery>,
-    /// One of the views names `tableoid`.
-    pub views_name_tables: bool,
+    Change(Box<MeantStatement>),
 }
 
 impl MeantQuery {
@@ -70,13 +60,9 @@ impl MeantQuery {
         let bound = StatementBinder::new(known).with_reading(reading).bind(Syntax::Query(query), &mut parameters)?;
         let types = types_of(&parameters, declared);
         match bound {
-            BoundStatement::Query(query) => Ok((Self::with_views(*query, known), types)),
+            BoundStatement::Query(query) => Ok((Self::new(*query, known), types)),
             BoundStatement::Change(_) => Err(SqlError::new(ErrorKind::Internal, "a query that changes rows")),
         }
-    }
-
-    fn with_views(query: BoundQuery, known: &KnownTables<'_>) -> Self {
-        Self { query, views: views_of(known), views_name_tables: known.views_name_tables() }
     }
 }
 
@@ -84,8 +70,8 @@ impl Meant {
     /// Whether a query inside of it has a locking clause.
     pub(crate) fn locks_inside(&self) -> bool {
         match self {
-            Meant::Query(meant) => meant.query.locks_inside(),
-            Meant::Change(change) => change.statement().locks_inside(),
+            Meant::Query(meant) => meant.bound.locks_inside(),
+            Meant::Change(change) => change.bound.locks_inside(),
         }
     }
 
@@ -97,20 +83,16 @@ impl Meant {
         &mut self,
         other: &mut dyn FnMut(MeantQuery) -> SqlResult<BoundQuery>,
     ) -> SqlResult<()> {
-        let views = match self {
-            Meant::Query(meant) => (meant.views.clone(), meant.views_name_tables),
-            Meant::Change(change) => change.views(),
-        };
-        let mut other = |query| {
-            let (views, views_name_tables) = views.clone();
-            other(MeantQuery { query, views, views_name_tables })
-        };
         match self {
             Meant::Query(meant) => {
-                check_marks(&meant.query)?;
-                meant.query.replace_locking(&mut other)
+                check_marks(&meant.bound)?;
+                let around = meant.of_the_same(());
+                meant.bound.replace_locking(&mut |query| other(around.of_the_same(query)))
             }
-            Meant::Change(change) => change.statement_mut().replace_locking(&mut other),
+            Meant::Change(change) => {
+                let around = change.of_the_same(());
+                change.bound.replace_locking(&mut |query| other(around.of_the_same(query)))
+            }
         }
     }
 }
@@ -162,9 +144,9 @@ impl Meaning {
                 parameters: types_of(&parameters, declared),
                 meant: Some(aside_unless(is_short, || match bound {
                     BoundStatement::Query(query) if !query.changes_rows() => {
-                        Meant::Query(Box::new(MeantQuery::with_views(*query, &known)))
+                        Meant::Query(Box::new(MeantQuery::new(*query, &known)))
                     }
-                    changes => Meant::Change(Box::new(FoundStatement::new(changes, &known))),
+                    changes => Meant::Change(Box::new(MeantStatement::new(changes, &known))),
                 })),
             },
         }
