@@ -18,7 +18,7 @@ use tablegate_types::error::SqlResult;
 use tablegate_types::interrupt;
 
 use super::array_constructor;
-use crate::calls::{made, name_of_call};
+use crate::calls::{constant, made, name_of_call};
 
 /// So many comparisons pass between two looks at whether anybody waits for them.
 const COMPARISONS: usize = 1 << 14;
@@ -184,14 +184,12 @@ impl ScalarUDFImpl for Quantified {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [value, array] = args.args.as_slice() else { return exec_err!("{} takes two operands", self.name()) };
-        let rows = if args.args.iter().all(is_constant) { 1 } else { args.number_rows };
+        let is_constant = args.args.iter().all(is_constant);
+        let rows = if is_constant { 1 } else { args.number_rows };
         let compare = |(): &()| self.compared(value, array, rows);
-        let answers = made(&args.config_options, &args.args, || Ok(()), compare, |()| Vec::new())
-            .map_err(|error| DataFusionError::External(error))?;
-        match args.args.iter().all(is_constant) {
-            true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&answers, 0)?)),
-            false => Ok(ColumnarValue::Array(answers)),
-        }
+        made(&args.config_options, &args.args, || Ok(()), compare, |()| Vec::new())
+            .and_then(|answers| if is_constant { constant(answers, rows) } else { Ok(ColumnarValue::Array(answers)) })
+            .map_err(|error| DataFusionError::External(error))
     }
 }
 
