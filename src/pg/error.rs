@@ -188,6 +188,8 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::UntranslatableCharacter => "22P05",
         ErrorKind::InvalidLimit => "2201W",
         ErrorKind::InvalidOffset => "2201X",
+        ErrorKind::InvalidSampleSize => "2202H",
+        ErrorKind::InvalidSampleSeed => "2202G",
         ErrorKind::InvalidFrameOffset => "22013",
         ErrorKind::InvalidNtile => "22014",
         ErrorKind::InvalidNthValue => "22016",

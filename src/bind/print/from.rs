@@ -7,7 +7,7 @@ use super::columns::EntryColumns;
 use super::query::{NEXT, QueryPrinter, Shown};
 use crate::catalogue::RelationRef;
 use crate::expr::{BoundExpr, ExprKind};
-use crate::query::bound::{JoinKind, JoinTree, RangeColumn, RangeEntry, RangeFunction, RangeSource};
+use crate::query::bound::{JoinKind, JoinTree, RangeColumn, RangeEntry, RangeFunction, RangeSource, Sample};
 
 impl<'l> QueryPrinter<'l> {
     pub(super) fn from(&mut self) {
@@ -98,7 +98,7 @@ impl<'l> QueryPrinter<'l> {
             self.out.push("LATERAL ");
         }
         match &range.source {
-            RangeSource::Table { relation, only } => {
+            RangeSource::Table { relation, only, .. } => {
                 let name = self.relation(relation);
                 self.out.push(if *only { "ONLY " } else { "" });
                 self.out.push(&name);
@@ -127,6 +127,20 @@ impl<'l> QueryPrinter<'l> {
         match only_defined(range) {
             Some(function) => self.definitions(&function.columns, Some(columns)),
             None => self.out.push(&listed(columns)),
+        }
+        if let RangeSource::Table { sample: Some(sample), .. } = &range.source {
+            self.sample(sample);
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        self.out.push(&format!(" TABLESAMPLE {} (", sample.method.name()));
+        self.out.expr(&sample.percent, false);
+        self.out.push(")");
+        if let Some(seed) = &sample.seed {
+            self.out.push(" REPEATABLE (");
+            self.out.expr(seed, false);
+            self.out.push(")");
         }
     }
 

@@ -83,6 +83,8 @@ pub enum RangeSource {
     Table {
         relation: RelationRef,
         only: bool,
+        /// Some of its rows, instead of all.
+        sample: Option<Box<Sample>>,
     },
     SubQuery(Box<BoundQuery>),
     Functions {
@@ -103,6 +105,32 @@ pub enum RangeSource {
     },
     /// The row that INSERT would have put in.
     Excluded,
+}
+
+/// TABLESAMPLE: a share of a table's rows, by chance.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// Rows are taken one by one in either way: no block of the store's holds rows that a statement could tell from others.
+    pub method: SampleMethod,
+    /// A `real` from 0 to 100, the rows of a hundred.
+    pub percent: BoundExpr,
+    /// REPEATABLE: a `double precision` with which the same rows are taken again.
+    pub seed: Option<BoundExpr>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SampleMethod {
+    Bernoulli,
+    System,
+}
+
+impl SampleMethod {
+    pub fn name(self) -> &'static str {
+        match self {
+            SampleMethod::Bernoulli => "bernoulli",
+            SampleMethod::System => "system",
+        }
+    }
 }
 
 /// A function that is read from, with the columns that the statement gives its rows.

@@ -105,10 +105,10 @@ impl Level<'_> {
     pub(super) fn factor(&mut self, factor: &TableFactor) -> SqlResult<Joined> {
         match factor {
             TableFactor::Table { name, alias, args: None, sample, .. } => {
-                if sample.is_some() {
-                    return Err(SqlError::not_supported("TABLESAMPLE"));
-                }
                 let entry = self.named_table(name, alias.as_ref())?;
+                if let Some(wanted) = sample {
+                    self.sample(entry, wanted, name)?;
+                }
                 Ok(alone(entry))
             }
             TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } => {
@@ -178,7 +178,7 @@ impl Level<'_> {
         let shown = relation.columns.iter().filter(|column| !column.is_hidden).count();
         check_names(shown, alias.columns.len(), &name)?;
         let columns = renamed(columns, &alias.columns, &name)?;
-        let source = RangeSource::Table { relation, only: false };
+        let source = RangeSource::Table { relation, only: false, sample: None };
         let (has_alias, named_columns) = (alias.name.is_some(), alias.columns.len());
         Ok(self.add_entry(RangeEntry { name, has_alias, named_columns, columns, source, is_lateral: false }))
     }

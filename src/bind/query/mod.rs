@@ -6,6 +6,7 @@
 //!     level            one query while it is being bound
 //!     from, join       the range table, and what of it can be named
 //!     range_function   functions that are read from
+//!     sample           TABLESAMPLE
 //!     values           VALUES
 //!     target           target lists; column_name: what columns without a name are called
 //!     sort, group      ORDER BY, DISTINCT and GROUP BY
@@ -29,6 +30,7 @@ mod locks;
 mod range_function;
 mod reads;
 mod recursion;
+mod sample;
 mod select;
 mod set_operation;
 mod sort;

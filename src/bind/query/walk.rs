@@ -39,6 +39,10 @@ impl BoundQuery {
         }
         for entry in &self.range {
             match &entry.source {
+                RangeSource::Table { sample: Some(sample), .. } => {
+                    see(&sample.percent);
+                    sample.seed.iter().for_each(&mut *see);
+                }
                 RangeSource::Functions { functions, .. } => functions.iter().for_each(|function| see(&function.call)),
                 RangeSource::Values(rows) => rows.iter().flatten().for_each(&mut *see),
                 RangeSource::Join { columns } => {

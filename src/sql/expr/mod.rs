@@ -36,6 +36,7 @@ mod printed;
 mod quantified;
 mod record;
 mod references;
+mod sample;
 mod set_functions;
 mod sort_key;
 mod typed;
@@ -50,4 +51,5 @@ pub(super) use pass::{
     EntryRow, Forms, Surroundings, conjunction, disjunction, engine_form, no_stored_type, outward, sub_query_of,
 };
 pub(super) use printed::{of_column, printed, printed_physical};
+pub(super) use sample::is_in_sample;
 pub(super) use set_functions::columns_of as set_columns;

@@ -16,6 +16,7 @@ use tablegate_types::sql_type::SqlType;
 
 use super::kernels::Computation;
 use super::quantified::Quantified;
+use super::sample::Sampled;
 use super::typed::ValueType;
 use super::{array_constructor, comparison};
 use crate::syntax::shown_labels;
@@ -153,6 +154,9 @@ fn of_aggregate(call: &AggregateFunction) -> String {
 fn of_call(function: &ScalarUDF, arguments: Vec<String>) -> String {
     if let Some(computation) = function.inner().downcast_ref::<Computation>() {
         return computation.printed(arguments);
+    }
+    if let Some(sampled) = function.inner().downcast_ref::<Sampled>() {
+        return sampled.printed(&arguments);
     }
     match (function.inner().downcast_ref::<Quantified>(), arguments.as_slice()) {
         (Some(condition), [value, array]) => condition.printed(value, array),

@@ -136,7 +136,7 @@ fn reading(query: &BoundQuery, number: Oid) -> SqlResult<BoundQuery> {
     });
     let relation = Relation { oid: number, columns: columns.collect(), ..Relation::default() };
     let columns = query.results().map(|target| RangeColumn { name: target.name.clone(), ty: target.expr.ty });
-    let source = RangeSource::Table { relation: Arc::new(relation), only: false };
+    let source = RangeSource::Table { relation: Arc::new(relation), only: false, sample: None };
     let range = vec![RangeEntry::unnamed(String::new(), columns.collect(), source)];
     let mut targets = Vec::new();
     for (at, target) in query.results().enumerate() {

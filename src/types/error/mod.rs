@@ -106,6 +106,10 @@ pub enum ErrorKind {
     InvalidLimit,
     /// 2201X
     InvalidOffset,
+    /// 2202H
+    InvalidSampleSize,
+    /// 2202G
+    InvalidSampleSeed,
     /// 22013
     InvalidFrameOffset,
     /// 22014

@@ -10,7 +10,9 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection
 use datafusion::prelude::lit;
 use tablegate_bind::catalogue::{RelationColumn, RelationRef};
 use tablegate_bind::expr::{BoundExpr, ExprKind};
-use tablegate_bind::query::bound::{JoinColumn, JoinKind, JoinTree, RangeEntry, RangeSource, SetOperator, SetTree};
+use tablegate_bind::query::bound::{
+    JoinColumn, JoinKind, JoinTree, RangeEntry, RangeSource, Sample, SetOperator, SetTree,
+};
 use tablegate_bind::statement::BoundStatement;
 use tablegate_bind::{BoundQuery, Oid};
 use tablegate_types::error::{SqlError, SqlResult};
@@ -21,7 +23,7 @@ use tablegate_types::stack::deeper;
 use super::level::{Around, EntryColumns, Level, Part};
 use super::select::is_call;
 use super::{Lowering, columns_of};
-use crate::expr::sub_query_of;
+use crate::expr::{is_in_sample, sub_query_of};
 use crate::plan::held_rows::HeldRows;
 use crate::plan::once::once;
 use crate::plan::unnest::pieces::{one_row, values_as_union};
@@ -142,9 +144,9 @@ impl Lowering<'_> {
         self.count_relations(1)?;
         let entry = &level.query.range[number];
         match &entry.source {
-            RangeSource::Table { relation, .. } => match self.views.get(&relation.oid) {
+            RangeSource::Table { relation, sample, .. } => match self.views.get(&relation.oid) {
                 Some(view) => self.named(self.query(view, None)?, number, level),
-                None => self.table(relation, entry, number, level),
+                None => self.table(relation, sample.as_deref(), entry, number, level),
             },
             RangeSource::SubQuery(query) => {
                 let plan = self.query(query, Some(level))?;
@@ -223,6 +225,7 @@ impl Lowering<'_> {
     fn table(
         &self,
         relation: &RelationRef,
+        sample: Option<&Sample>,
         entry: &RangeEntry,
         number: usize,
         level: &Level<'_>,
@@ -254,10 +257,34 @@ impl Lowering<'_> {
             let column = Column::new(Some(name.clone()), column.name.as_str());
             schema.has_column(&column).then_some(Expr::Column(column))
         };
-        let columns = relation.columns.iter().map(column).collect();
+        let columns: Vec<Option<Expr>> = relation.columns.iter().map(column).collect();
+        let plan = match sample {
+            Some(sample) => self.sampled(plan, sample, relation, &columns, level)?,
+            None => plan,
+        };
         let (plan, is_there) = self.marked(plan, number, &name, level)?;
         level.set_columns(number, EntryColumns { columns, is_there });
         Ok(plan)
+    }
+
+    /// Some of a table's rows. Those of a seed depend on their keys, or on all of their values where there is no key.
+    fn sampled(
+        &self,
+        plan: LogicalPlan,
+        sample: &Sample,
+        relation: &RelationRef,
+        columns: &[Option<Expr>],
+        level: &Level<'_>,
+    ) -> SqlResult<LogicalPlan> {
+        let around = Around::beside(self, level);
+        let percent = around.expr(&sample.percent)?;
+        let seed = sample.seed.as_ref().map(|seed| around.expr(seed)).transpose()?;
+        let columns = match relation.primary_key() {
+            Some(key) => key.columns.iter().filter_map(|column| columns.get(*column)?.clone()).collect(),
+            None => columns.iter().flatten().cloned().collect(),
+        };
+        let is_taken = is_in_sample(sample.method, percent, seed, columns);
+        Ok(LogicalPlanBuilder::from(plan).filter(is_taken)?.build()?)
     }
 
     /// The rows that a query is computed over: each of their columns is one of an entry's.
