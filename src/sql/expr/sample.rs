@@ -128,12 +128,12 @@ impl ScalarUDFImpl for Sampled {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::Float32Array;
+    use arrow::array::{Float32Array, UInt32Array};
 
     use super::*;
 
-    fn taken(percent: f32, seed: f64, rows: usize) -> Vec<bool> {
-        let numbers: ArrayRef = Arc::new((0..rows as i64).collect::<arrow::array::Int64Array>());
+    fn taken(percent: f32, seed: f64, rows: u32) -> Vec<bool> {
+        let numbers: ArrayRef = Arc::new((0..rows).collect::<UInt32Array>());
         let arguments =
             [ColumnarValue::Scalar(percent.into()), ColumnarValue::Scalar(seed.into()), ColumnarValue::Array(numbers)];
         let function = Sampled {
@@ -141,7 +141,7 @@ mod tests {
             has_seed: true,
             signature: Signature::any(arguments.len(), Volatility::Immutable),
         };
-        function.evaluate(&arguments, rows).unwrap().iter().flatten().collect()
+        function.evaluate(&arguments, rows as usize).unwrap().iter().flatten().collect()
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(of(0.0, 1.0), 0);
         assert_eq!(of(100.0, 1.0), 100_000);
         // Six times the deviation of a share of a tenth.
-        assert!((of(10.0, 1.0) as i64 - 10_000).abs() < 570, "{}", of(10.0, 1.0));
+        assert!(of(10.0, 1.0).abs_diff(10_000) < 570, "{}", of(10.0, 1.0));
     }
 
     #[test]
