@@ -1,5 +1,5 @@
-"""Loading tables as people have them: one key column, two, many columns; outside a block, and in the block that made them.
-Then what is done with many rows of such a table at once."""
+"""Loading tables as people have them: one key column, two, none yet, many columns; outside a block, and in the block that
+made them. Then what is done with many rows of such a table at once."""
 
 import time
 from contextlib import nullcontext
@@ -26,6 +26,11 @@ TABLES = {
     "key columns (order, line)": (
         "\"order\" bigint, line int, note text, quantity int, price numeric(10,2), PRIMARY KEY (\"order\", line)",
         "n // 4, n % 4, 'note ' || md5(n::text), hash(n) % 50, (hash(n + 2) % 100000) / 100.0",
+    ),
+    # As a dump makes its tables: keys are added when the rows are there.
+    "no key": (
+        "id bigint, quantity int, note text, price numeric(10,2), made timestamp",
+        "n, hash(n) % 1000, 'note ' || md5(n::text), (hash(n + 2) % 100000) / 100.0, TIMESTAMP '2024-01-01' + to_seconds(n)",
     ),
     f"{WIDE} columns, one key column": (
         "id bigint PRIMARY KEY, " + ", ".join(f"c{i} {TYPES[i % 3]}" for i in range(1, WIDE)),
