@@ -16,22 +16,20 @@ WIDE = 60
 TYPES = ("text", "bigint", "double precision")
 VALUES = ("md5((n + {i})::text) || md5(n::text)", "hash(n + {i}) % 1000000", "(n % 1000) / ({i} + 1.0)")
 
+# The columns of a table behind its number; the values of both.
+NUMBERED = "quantity int, note text, price numeric(10,2), made timestamp"
+NUMBERED_VALUES = "n, hash(n) % 1000, 'note ' || md5(n::text), (hash(n + 2) % 100000) / 100.0, TIMESTAMP '2024-01-01' + to_seconds(n)"
+
 ONE_KEY = "one key column"
 # Name: columns with their key, and the query that makes so many rows of them.
 TABLES = {
-    ONE_KEY: (
-        "id bigint PRIMARY KEY, quantity int, note text, price numeric(10,2), made timestamp",
-        "n, hash(n) % 1000, 'note ' || md5(n::text), (hash(n + 2) % 100000) / 100.0, TIMESTAMP '2024-01-01' + to_seconds(n)",
-    ),
+    ONE_KEY: (f"id bigint PRIMARY KEY, {NUMBERED}", NUMBERED_VALUES),
     "key columns (order, line)": (
         "\"order\" bigint, line int, note text, quantity int, price numeric(10,2), PRIMARY KEY (\"order\", line)",
         "n // 4, n % 4, 'note ' || md5(n::text), hash(n) % 50, (hash(n + 2) % 100000) / 100.0",
     ),
     # As a dump makes its tables: keys are added when the rows are there.
-    "no key": (
-        "id bigint, quantity int, note text, price numeric(10,2), made timestamp",
-        "n, hash(n) % 1000, 'note ' || md5(n::text), (hash(n + 2) % 100000) / 100.0, TIMESTAMP '2024-01-01' + to_seconds(n)",
-    ),
+    "no key": (f"id bigint, {NUMBERED}", NUMBERED_VALUES),
     f"{WIDE} columns, one key column": (
         "id bigint PRIMARY KEY, " + ", ".join(f"c{i} {TYPES[i % 3]}" for i in range(1, WIDE)),
         "n, " + ", ".join(VALUES[i % 3].format(i=i) for i in range(1, WIDE)),

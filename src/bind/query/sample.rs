@@ -6,8 +6,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use super::bound::{RangeSource, Sample, SampleMethod};
 use super::level::Level;
 use crate::catalogue::RelationKind;
-use crate::catalogue::oids::{self, Oid};
-use crate::expr::BoundExpr;
+use crate::catalogue::oids;
 use crate::place::{AtPlace, Place};
 use crate::usage::Usage;
 
@@ -15,7 +14,8 @@ impl Level<'_> {
     /// Has some rows of a table read only.
     ///
     /// # Errors
-    /// 42809 for what is no table, 42704 for a method that there is not, 42601 for forms that are not PostgreSQL's, and whatever is wrong with a value.
+    /// 42809 for what is no table, 42704 for a method that there is not, 42601 for forms that are not PostgreSQL's, and
+    /// whatever is wrong with a value.
     pub(super) fn sample(&mut self, entry: usize, wanted: &TableSampleKind, table: &ObjectName) -> SqlResult<()> {
         let (TableSampleKind::BeforeTableAlias(wanted) | TableSampleKind::AfterTableAlias(wanted)) = wanted;
         let is_table = match &self.query.range[entry].source {
@@ -40,22 +40,14 @@ impl Level<'_> {
         else {
             return Err(no_such_form(wanted));
         };
-        let percent = self.sample_value(value, oids::FLOAT4, "TABLESAMPLE")?;
+        let percent = self.without_columns(value, Usage::FromFunction, oids::FLOAT4, "TABLESAMPLE")?;
         let seed = wanted.seed.as_ref().map(|seed| Expr::Value(seed.value.clone()));
-        let seed = seed.map(|seed| self.sample_value(&seed, oids::FLOAT8, "REPEATABLE")).transpose()?;
+        let bound = |seed| self.without_columns(&seed, Usage::FromFunction, oids::FLOAT8, "REPEATABLE");
+        let seed = seed.map(bound).transpose()?;
         if let RangeSource::Table { sample, .. } = &mut self.query.range[entry].source {
             *sample = Some(Box::new(Sample { method, percent, seed }));
         }
         Ok(())
-    }
-
-    fn sample_value(&mut self, value: &Expr, to: Oid, clause: &str) -> SqlResult<BoundExpr> {
-        let bound = self.binding(Usage::FromFunction, |binder| {
-            let bound = binder.bind(value)?;
-            binder.typing.coerce_to(bound, to, clause)
-        })?;
-        self.refuse_columns(&bound, clause)?;
-        Ok(bound)
     }
 }
 

@@ -13,7 +13,7 @@ use super::sort::Names;
 use super::walk::add_reach;
 use super::with::{WithEntry, Withs, bind_with};
 use crate::binder::{Reach, ReachedLevel};
-use crate::catalogue::oids;
+use crate::catalogue::oids::{self, Oid};
 use crate::expr::BoundExpr;
 use crate::parameters::Parameters;
 use crate::place::{AtPlace, Place};
@@ -298,11 +298,25 @@ impl Level<'_> {
     }
 
     fn limit(&mut self, expr: &Expr, usage: Usage) -> SqlResult<BoundExpr> {
+        self.without_columns(expr, usage, oids::INT8, usage.clause())
+    }
+
+    /// A value of a type, which a construct takes once for all rows.
+    ///
+    /// # Errors
+    /// 42804 for another type, 42P10 for one that names columns of the query.
+    pub(super) fn without_columns(
+        &mut self,
+        expr: &Expr,
+        usage: Usage,
+        to: Oid,
+        construct: &str,
+    ) -> SqlResult<BoundExpr> {
         let bound = self.binding(usage, |binder| {
             let bound = binder.bind(expr)?;
-            binder.typing.coerce_to(bound, oids::INT8, usage.clause())
+            binder.typing.coerce_to(bound, to, construct)
         })?;
-        self.refuse_columns(&bound, usage.clause())?;
+        self.refuse_columns(&bound, construct)?;
         Ok(bound)
     }
 
