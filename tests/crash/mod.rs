@@ -5,6 +5,7 @@
 
 pub(crate) mod alterations;
 pub(crate) mod changes;
+mod fills;
 pub(crate) mod loaders;
 pub(crate) mod loads;
 pub(crate) mod power_loss;

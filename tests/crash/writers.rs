@@ -16,6 +16,7 @@ use tablegate::store::table::{
     ScanStats, SegmentState, StoreError, TableStore,
 };
 
+use crate::crash::fills::{check_tables, fill_tables};
 use crate::crash::{make_folder, next_random};
 use crate::support::child::{self, Child};
 
@@ -177,6 +178,8 @@ pub(crate) fn writers() {
             std::thread::spawn(move || end_at(&store, &moment, before));
         }
         let mut tasks = tokio::task::JoinSet::new();
+        let filled = Arc::clone(&store);
+        tasks.spawn(async move { fill_tables(&filled, round).await });
         for writer in 0..WRITERS {
             let store = Arc::clone(&store);
             // Half of them hand over one batch after the other, the others windows: in most of these their rewritten rows
@@ -362,6 +365,7 @@ impl Expected {
 
     /// Every batch in the store is whole, and counted; those of these that are not there.
     pub(crate) async fn lost(&self, store: &EmbeddedStore) -> Vec<String> {
+        check_tables(store).await;
         let found = contents(store).await;
         for (partition, rows) in &found {
             let (stamp, count) = rows[0];

@@ -192,11 +192,6 @@ impl<'a> Commit<'a> {
         changes.map(put).collect()
     }
 
-    /// Takes out what is known of a table that is not to be in force yet.
-    pub(super) fn take_draft(&mut self, number: u32) -> Option<Draft> {
-        self.drafts.remove(&number)
-    }
-
     /// Whether nothing is to be written.
     pub(super) fn is_empty(&self) -> bool {
         self.writes.is_empty()

@@ -19,7 +19,7 @@ impl Committer {
         let rows = table.size.get().map_or(0, |size| size.entities);
         let mut live = self.live.next();
         let empty = table.renumbered(live.take_number()?);
-        self.replace(&table, empty, TableSize::default(), live)?;
+        self.replace(&table, empty, TableSize::default(), live, self.engine.batch())?;
         Ok(Some(rows))
     }
 }

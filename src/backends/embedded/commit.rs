@@ -5,11 +5,11 @@
 //! answers. So a sync is shared by those who wait for it, readers never see what could still be lost, and a commit is
 //! checked against every earlier one, published or not.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use tablegate_store::model::{Clock, Span, TableName};
+use tablegate_store::model::{Clock, TableName};
 use tablegate_store::table::{Batch, CommitError, GroupError, Operation, Refusals, StoreError, WindowOutcome, Written};
 use tokio::sync::{mpsc, oneshot};
 
@@ -22,22 +22,22 @@ use super::engine::{Engine, WriteError};
 use super::gathering::Gathering;
 use super::guard::Folder;
 use super::insert::{all_refused, answer_insertion};
-use super::key_bytes::{self, ByteSpan};
+use super::key_bytes::ByteSpan;
 use super::lease::Lease;
-use super::meta::{Live, TableMeta, forget};
+use super::meta::{Live, TableMeta};
 use super::probe::Probe;
 use super::reader::{Published, View};
+use super::removal::Removal;
 use super::repair::Repair;
 use super::segment::install::{Building, GivingUp, Install, Recorded, Trim};
 use super::segment::manifest;
 use super::size::put_size;
 use super::staged::Staged;
+use super::staging::{Filling, Staging, Writer};
 use super::window::{answer_window, refused};
 
 /// How many commits can wait before callers wait to hand theirs over.
 pub(super) const QUEUE: usize = 256;
-/// Most rows of a dropped table that are removed at a time, with commits waiting behind.
-const REMOVED_AT_ONCE: usize = 500;
 /// A round that has got so many operations takes no further job: those who came since wait for its sync, and no longer.
 const ROUND_OPERATIONS: usize = 2_000;
 /// With less room than this, in bytes, a disk is full: the engine writes its files in pieces of up to this size.
@@ -52,14 +52,15 @@ pub(super) enum Job {
     Window(Vec<Batch>, oneshot::Sender<WindowOutcome>),
     Insert(Box<EncodedEntities>, oneshot::Sender<Refusals>),
     WriteGroup(Vec<EncodedWindow>, Reply<(), GroupError>),
-    /// From now on, take rows for the table under a number of their own, for as long as somebody holds this.
-    Stage(TableName, Weak<()>, Reply<Option<u32>>),
-    WriteStaged(u32, Box<EncodedEntities>, Reply<()>),
-    PublishStaged(u32, Reply<bool>),
+    /// From now on, rows are written for the table under a number of their own, for as long as the answer is held.
+    Stage(TableName, Reply<Option<Staging>>),
+    PublishStaged(Box<Filling>, Reply<bool>),
     /// Removes all rows, if none was written behind this commit.
     Clear(TableName, u64, Reply<Option<u64>>),
     CreateTable(TableName, Reply<()>),
     DropTable(TableName, Reply<()>),
+    /// There are no files any more with rows of this dropped table alone.
+    FilesDropped(u32),
     /// From now on, keep in mind what is written into the table.
     StartAnalyze(TableName, Reply<Recording>),
     FinishAnalyze(Recording, Found, Reply<()>),
@@ -78,10 +79,9 @@ impl Job {
             Job::Commit(batch, _) => deletes(batch),
             Job::Group(batches, _) | Job::Window(batches, _) => batches.iter().all(deletes),
             Job::WriteGroup(windows, _) => windows.iter().all(EncodedWindow::frees_room),
-            Job::Clear(..) | Job::DropTable(..) | Job::TrimDelta(..) => true,
+            Job::Clear(..) | Job::DropTable(..) | Job::FilesDropped(_) | Job::TrimDelta(..) => true,
             Job::Insert(..)
             | Job::Stage(..)
-            | Job::WriteStaged(..)
             | Job::PublishStaged(..)
             | Job::CreateTable(..)
             | Job::StartAnalyze(..)
@@ -98,13 +98,14 @@ impl Job {
         match self {
             Job::Commit(batch, _) => batch.operations().len(),
             Job::Group(batches, _) | Job::Window(batches, _) => count(batches),
-            Job::Insert(new, _) | Job::WriteStaged(_, new, _) => new.keys.len(),
+            Job::Insert(new, _) => new.rows.keys.len(),
             Job::WriteGroup(windows, _) => windows.iter().map(|window| window.keys().len()).sum(),
             Job::Stage(..)
             | Job::PublishStaged(..)
             | Job::Clear(..)
             | Job::CreateTable(..)
             | Job::DropTable(..)
+            | Job::FilesDropped(_)
             | Job::StartAnalyze(..)
             | Job::FinishAnalyze(..)
             | Job::StartSegment(..)
@@ -124,17 +125,17 @@ impl Job {
             Job::Window(batches, reply) => drop(reply.send(refused(batches.len(), &error))),
             Job::Insert(new, reply) => drop(reply.send(all_refused(new.entities.transactions(), Vec::new(), &error))),
             Job::WriteGroup(_, reply) => drop(reply.send(Err(error.into()))),
-            Job::Stage(_, _, reply) => drop(reply.send(Err(error))),
+            Job::Stage(_, reply) => drop(reply.send(Err(error))),
             Job::PublishStaged(_, reply) => drop(reply.send(Err(error))),
             Job::Clear(_, _, reply) => drop(reply.send(Err(error))),
-            Job::WriteStaged(_, _, reply)
-            | Job::CreateTable(_, reply)
+            Job::CreateTable(_, reply)
             | Job::DropTable(_, reply)
             | Job::FinishAnalyze(_, _, reply)
             | Job::InstallSegments(_, reply)
             | Job::GiveUpSegment(_, reply)
             | Job::TrimDelta(_, reply) => drop(reply.send(Err(error))),
             Job::StartSegment(_, reply) => drop(reply.send(Err(error))),
+            Job::FilesDropped(_) => {}
             Job::StartAnalyze(_, reply) => drop(reply.send(Err(error))),
         }
     }
@@ -151,6 +152,8 @@ pub(super) struct Shared {
     pub(super) clock: Arc<dyn Clock>,
     /// How often the disk was waited for.
     pub(super) syncs: Arc<AtomicU64>,
+    /// Held weakly: who hands jobs to itself does not keep the store open.
+    pub(super) jobs: mpsc::WeakSender<Job>,
 }
 
 pub(super) struct Committer {
@@ -165,8 +168,8 @@ pub(super) struct Committer {
     gathering: Gathering,
     /// What is written ahead for tables.
     pub(super) staged: Vec<Staged>,
-    /// The dropped table whose rows are being removed, and those of them that are left.
-    removal: Option<(u32, ByteSpan)>,
+    /// The dropped table whose rows are being removed.
+    pub(super) removal: Option<(u32, Removal)>,
     /// Something was removed from the delta in this round.
     has_trimmed: bool,
     /// Set once writing failed: what is on disk is then known only after opening anew.
@@ -215,7 +218,7 @@ impl Committer {
             }
             let next = match first.take() {
                 Some(job) => Some(job),
-                None if self.live.dropped.is_empty() => jobs.blocking_recv(),
+                None if !self.has_rows_to_remove() => jobs.blocking_recv(),
                 None => match jobs.try_recv() {
                     Ok(job) => Some(job),
                     Err(mpsc::error::TryRecvError::Disconnected) => None,
@@ -284,12 +287,15 @@ impl Committer {
                 answer_insertion(reply, transactions, self.insert_window(*new))
             }
             Job::WriteGroup(windows, reply) => answer(reply, self.write_group(windows)),
-            Job::Stage(name, held, reply) => answer(reply, self.stage(&name, held)),
-            Job::WriteStaged(number, new, reply) => answer(reply, self.write_staged(number, *new)),
-            Job::PublishStaged(number, reply) => answer(reply, self.publish_staged(number)),
+            Job::Stage(name, reply) => answer(reply, self.stage(&name)),
+            Job::PublishStaged(filling, reply) => answer(reply, self.publish_staged(*filling)),
             Job::Clear(name, unchanged_since, reply) => answer(reply, self.clear(&name, unchanged_since)),
             Job::CreateTable(name, reply) => answer(reply, self.create_table(name)),
             Job::DropTable(name, reply) => answer(reply, self.drop_table(&name)),
+            Job::FilesDropped(table) => {
+                self.files_dropped(table);
+                Box::new(|_| ())
+            }
             Job::StartAnalyze(name, reply) => answer(reply, self.start_analyze(&name)),
             Job::FinishAnalyze(recording, found, reply) => answer(reply, self.finish_analyze(&recording, &found)),
             Job::StartSegment(span, reply) => answer(reply, self.start_segment(span)),
@@ -307,6 +313,25 @@ impl Committer {
     pub(super) fn begin_of(&self, rows: usize) -> Commit<'_> {
         let Self { engine, live, recorders, building, probe, shared, .. } = self;
         Commit::new(engine, live, recorders, building, probe, &*shared.clock, rows)
+    }
+
+    pub(super) fn jobs(&self) -> &mpsc::WeakSender<Job> {
+        &self.shared.jobs
+    }
+
+    pub(super) fn clock(&self) -> &dyn Clock {
+        &*self.shared.clock
+    }
+
+    /// Writes rows that the commit thread learns of later.
+    pub(super) fn staging_writer(&self) -> Writer {
+        let Shared { options, clock, .. } = &self.shared;
+        Writer {
+            lease: Arc::downgrade(&self.lease),
+            clock: Arc::clone(clock),
+            reserve_bytes: options.reserve_bytes,
+            sorted_bytes: usize::try_from(options.memtable_bytes).unwrap_or(usize::MAX),
+        }
     }
 
     fn commit(&mut self, batch: Batch) -> Result<Vec<Written>, CommitError> {
@@ -451,7 +476,7 @@ impl Committer {
     }
 
     /// Ends all writing; the answer for those whose commits may be lost or not.
-    fn fail(&mut self, error: StoreError) -> StoreError {
+    pub(super) fn fail(&mut self, error: StoreError) -> StoreError {
         // The engine does not say what made it stop writing; a full disk is what can be found out.
         let full = self.shared.folder.check_room(self.shared.options.reserve_bytes.max(FULL)).err();
         let error = full.unwrap_or(error);
@@ -464,37 +489,6 @@ impl Committer {
     fn publish(&self) {
         let view = View::new(&self.engine, Arc::clone(&self.lease), &self.live);
         self.shared.published.set(view);
-    }
-
-    /// Goes on removing the rows of a dropped table. No caller waits for it and no reader sees it, so it needs no sync:
-    /// what a crash undoes is done again.
-    fn remove_some_rows(&mut self) {
-        if let Err(error) = self.try_remove_some_rows() {
-            self.fail(error);
-        }
-    }
-
-    fn try_remove_some_rows(&mut self) -> Result<(), StoreError> {
-        let Some(&table) = self.live.dropped.last() else { return Ok(()) };
-        // Another one may have been dropped since.
-        let begun = self.removal.take().filter(|(begun, _)| *begun == table);
-        let span = begun.map_or_else(|| key_bytes::of_partitions(table, &Span::ALL), |(_, left)| left);
-        let rows = self.engine.rows.range(span.from..span.to.clone()).take(REMOVED_AT_ONCE).map(fjall::Guard::key);
-        let keys: Vec<fjall::Slice> = self.engine.guarded(|| rows.collect())?;
-        let mut writes = self.engine.batch();
-        let is_last = keys.len() < REMOVED_AT_ONCE;
-        if let Some(last) = keys.last() {
-            // Onwards from here: the removed rows before it would have to be skipped each time.
-            self.removal = (!is_last).then(|| (table, ByteSpan { from: last.to_vec(), to: span.to }));
-        }
-        for key in keys {
-            writes.remove(&self.engine.rows, key);
-        }
-        if is_last {
-            forget(table, &self.engine, &mut writes)?;
-            self.live.dropped.pop();
-        }
-        self.engine.write(writes).map_err(StoreError::from)
     }
 }
 

@@ -5,18 +5,31 @@
 use std::collections::HashMap;
 
 use tablegate_store::model::limits::CUSTOM_PROPERTIES_MAX;
-use tablegate_store::model::{EdmType, PropertyName};
+use tablegate_store::model::{EdmDateTime, EdmType, PropertyName};
 use tablegate_store::table::{EdmColumn, NewEntities, TypeSet};
 
 use super::encoded_keys::EncodedKeys;
-use super::row::{is_wide, put_signature_of, put_values, variable_bytes};
+use super::meta::TableMeta;
+use super::row::{is_wide, put_head, put_signature_of, put_values, variable_bytes};
 
 /// Which columns have a value in a row: a bit for each.
 type Present = [u64; CUSTOM_PROPERTIES_MAX.div_ceil(64)];
 
-/// New entities, in the order of their transactions.
+/// New entities and their bytes, in the order of their transactions.
 pub(super) struct EncodedEntities {
     pub(super) entities: NewEntities,
+    pub(super) rows: EncodedRows,
+}
+
+impl EncodedEntities {
+    pub(super) fn new(entities: NewEntities) -> Self {
+        let rows = EncodedRows::new(&entities);
+        Self { entities, rows }
+    }
+}
+
+/// The bytes alone.
+pub(super) struct EncodedRows {
     pub(super) keys: EncodedKeys,
     /// The values of rows as they lie in their bytes, one behind the other.
     values: Vec<u8>,
@@ -26,11 +39,11 @@ pub(super) struct EncodedEntities {
 
 /// A row's values: where they end, and of what they are.
 #[derive(Clone, Copy)]
-pub(super) struct EncodedRow {
+struct EncodedRow {
     end: usize,
     /// Which of the forms.
-    pub(super) form: usize,
-    pub(super) is_wide: bool,
+    form: usize,
+    is_wide: bool,
 }
 
 /// What rows with the same columns have in common.
@@ -42,8 +55,8 @@ pub(super) struct Form {
     columns: Vec<usize>,
 }
 
-impl EncodedEntities {
-    pub(super) fn new(entities: NewEntities) -> Self {
+impl EncodedRows {
+    pub(super) fn new(entities: &NewEntities) -> Self {
         let rows = entities.len();
         let mut forms = Forms::new(entities.columns());
         let mut keys = EncodedKeys::with_capacity(rows);
@@ -61,12 +74,48 @@ impl EncodedEntities {
             }
         }
         let forms = forms.forms;
-        Self { entities, keys, values, rows: encoded, forms }
+        Self { keys, values, rows: encoded, forms }
     }
 
-    pub(super) fn row(&self, row: usize) -> (EncodedRow, &[u8]) {
+    /// How many bytes keys and values take.
+    pub(super) fn bytes(&self) -> usize {
+        self.keys.bytes() + self.values.len()
+    }
+
+    fn row(&self, row: usize) -> (EncodedRow, &[u8]) {
         let start = row.checked_sub(1).map_or(0, |before| self.rows[before].end);
         (self.rows[row], &self.values[start..self.rows[row].end])
+    }
+}
+
+/// Makes rows whole: with the shapes that their table knows, and with Timestamps.
+pub(super) struct Finish<'a> {
+    rows: &'a EncodedRows,
+    /// Of each form: its shape in the table, once it was met.
+    shapes: Vec<Option<Option<u32>>>,
+}
+
+impl<'a> Finish<'a> {
+    pub(super) fn new(rows: &'a EncodedRows) -> Self {
+        Self { rows, shapes: vec![None; rows.forms.len()] }
+    }
+
+    /// Puts a row's bytes in the place of what is in `bytes`. The table learns what is new about it.
+    pub(super) fn put(&mut self, row: usize, table: &mut TableMeta, timestamp: EdmDateTime, bytes: &mut Vec<u8>) {
+        let (EncodedRow { form, is_wide, .. }, values) = self.rows.row(row);
+        let known = &self.rows.forms[form];
+        let shape = *self.shapes[form].get_or_insert_with(|| {
+            for ((name, _), types) in known.properties.iter().zip(&known.types) {
+                table.observe_types(name, *types);
+            }
+            table.shape_of_columns(&known.properties, &known.signature)
+        });
+        bytes.clear();
+        put_head(bytes, timestamp, shape, is_wide);
+        if shape.is_none() {
+            bytes.extend_from_slice(&known.signature);
+        }
+        bytes.extend_from_slice(values);
     }
 }
 
@@ -129,8 +178,6 @@ mod tests {
     use tablegate_store::model::{EdmDateTime, EntityKeys, TableName};
 
     use super::super::key_bytes;
-    use super::super::meta::TableMeta;
-    use super::super::row::put_head;
     use super::*;
 
     fn name(text: &str) -> PropertyName {
@@ -152,25 +199,24 @@ mod tests {
             (name("b"), EdmColumn::Binary(BinaryArray::from(vec![&[7; 60_000][..], &[7; 60_000], &[], &[1], &[]]))),
         ];
         let entities = NewEntities::new(&TableName::parse("Orders").unwrap(), keys, columns).unwrap();
-        let mut encoded = EncodedEntities::new(entities.clone());
+        let mut encoded = EncodedRows::new(&entities);
         encoded.keys.set_table(7);
-        let mut table = TableMeta::new(7, entities.table().clone());
+        let (mut one, mut other) =
+            (TableMeta::new(7, entities.table().clone()), TableMeta::new(7, entities.table().clone()));
         let places: Vec<usize> = (0..entities.transactions()).flat_map(|index| entities.transaction(index)).collect();
         assert_eq!(places, [1, 4, 0, 2, 3]);
         let at = EdmDateTime::from_unix_ticks(9).unwrap();
+        let (mut finish, mut bytes) = (Finish::new(&encoded), Vec::new());
         for (row, place) in places.into_iter().enumerate() {
             let entity = entities.entity(place);
             assert_eq!(encoded.keys.get(row), key_bytes::of_entity(7, &entity.key));
-            let (EncodedRow { form, is_wide, .. }, values) = encoded.row(row);
-            let form = &encoded.forms[form];
-            let shape = table.shape_of_columns(&form.properties, &form.signature);
-            let mut bytes = Vec::new();
-            put_head(&mut bytes, at, shape, is_wide);
-            bytes.extend_from_slice(values);
+            finish.put(row, &mut one, at, &mut bytes);
             let mut expected = Vec::new();
-            table.encode_row(&entity.properties, at, &mut expected);
+            other.observe(&entity.properties);
+            other.encode_row(&entity.properties, at, &mut expected);
             assert_eq!(bytes, expected);
         }
+        assert_eq!(one.observed, other.observed);
         let (first, last) = encoded.keys.span().unwrap();
         assert_eq!((first, last), (&*key_bytes::of_row(7, "a", "1"), &*key_bytes::of_row(7, "c", "")));
     }

@@ -46,6 +46,11 @@ impl EncodedKeys {
         self.ends.len()
     }
 
+    /// How many bytes they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     pub(super) fn get(&self, row: usize) -> &[u8] {
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start..self.ends[row]]

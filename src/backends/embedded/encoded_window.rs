@@ -63,14 +63,14 @@ impl EncodedWindow {
 
     pub(super) fn keys(&self) -> &EncodedKeys {
         match self {
-            EncodedWindow::New(new) => &new.keys,
+            EncodedWindow::New(new) => &new.rows.keys,
             EncodedWindow::Known(known) => &known.keys,
         }
     }
 
     pub(super) fn set_table(&mut self, number: u32) {
         match self {
-            EncodedWindow::New(new) => new.keys.set_table(number),
+            EncodedWindow::New(new) => new.rows.keys.set_table(number),
             EncodedWindow::Known(known) => known.keys.set_table(number),
         }
     }

@@ -1,6 +1,7 @@
 //! The storage engine with this store's keyspaces, its errors turned into this project's.
 
 use std::io::{self, ErrorKind};
+use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,16 +13,21 @@ use fjall::{
 use tablegate_store::table::{StoreError, StoreFigures};
 
 use super::guard::Folder;
+use super::key_bytes::ByteSpan;
 use super::{EmbeddedOptions, Fsync, journal};
 
 /// What is in memory only and worth being written into files before its time.
 const MUCH_BYTES: u64 = 4 << 20;
+/// Rows in memory that may be written into a file while all others who write wait: less than a short moment's work.
+const FEW_BYTES: u64 = 1 << 20;
 /// A key of the delta that is behind all keys of rows.
 const BEHIND_DELTA: [u8; 6] = [0xff; 6];
 /// How often is looked whether what was in memory is in files.
 pub(super) const FLUSH_LOOK: Duration = Duration::from_millis(10);
 /// A store that is closed does not wait longer for that: reading the journal takes less.
 const LONGEST_LAST_FLUSH: Duration = Duration::from_secs(5);
+/// A flush with this leaves all versions of rows as they are: merging files removes what no reader sees.
+const KEEP_VERSIONS: u64 = 0;
 
 /// The open engine. Only the commit thread writes; any thread may read, from snapshots.
 pub(super) struct Engine {
@@ -117,6 +123,51 @@ impl Engine {
         }
     }
 
+    /// Writes rows into files of their own, which are durable when it returns: without the journal, and seen at once. `write`
+    /// gives them, in the order of their keys, each key once.
+    ///
+    /// # Errors
+    /// Those of `write`, and what the disk says. Some of the rows may be written then, or all.
+    pub(super) fn ingest(
+        &self,
+        write: impl FnOnce(&mut dyn FnMut(&[u8], &[u8]) -> fjall::Result<()>) -> fjall::Result<()>,
+    ) -> Result<(), StoreError> {
+        self.guarded(|| {
+            let mut files = self.rows.start_ingestion()?;
+            write(&mut |key, row| files.write(key, row))?;
+            // What is in memory is older than these files, so it goes into a file before them, while nobody can write. Most
+            // of it does before that: not by the engine's own threads, which may be busy merging files.
+            if self.rows.tree.active_memtable().size() > FEW_BYTES {
+                let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+                self.rotate_all()?;
+                drop(turn);
+                self.rows.tree.flush(&self.rows.tree.get_flush_lock(), KEEP_VERSIONS)?;
+            }
+            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            self.db.persist(self.persist_mode())?;
+            files.finish()
+        })
+    }
+
+    /// Drops the files that hold nothing but rows of a span. Readers that see them still do. It waits for merges under way.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(super) fn drop_files(&self, span: &ByteSpan) -> Result<(), StoreError> {
+        self.guarded(|| Ok(self.rows.tree.drop_range(span.from.as_slice()..span.to.as_slice())?))
+    }
+
+    /// The least number of a table, from one on and before another, under which there are rows.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when the engine cannot read its files.
+    pub(super) fn first_number(&self, from: u32, end: Option<u32>) -> Result<Option<u32>, StoreError> {
+        let end = end.map_or(Bound::Unbounded, |end| Bound::Excluded(end.to_be_bytes()));
+        let first = || self.rows.range((Bound::Included(from.to_be_bytes()), end)).next().map(fjall::Guard::key);
+        let key = self.guarded(|| first().transpose())?;
+        Ok(key.and_then(|key| key.first_chunk().map(|number| u32::from_be_bytes(*number))))
+    }
+
     /// Has memory written into files, in the background, once that of one keyspace is full.
     fn begin_flush_full(&self) -> fjall::Result<()> {
         let is_full = |keyspace: &Keyspace| keyspace.tree.active_memtable().size() > self.memtable_bytes;
@@ -143,11 +194,17 @@ impl Engine {
         let disk_bytes = self.guarded(|| self.db.disk_space()).ok();
         StoreFigures {
             disk_bytes,
-            write_buffer_bytes: Some(self.db.write_buffer_size()),
+            write_buffer_bytes: Some(self.memory_bytes()),
             cache_bytes: Some(self.db.cache_size()),
             compactions: Some(self.db.compactions_completed() as u64),
             ..StoreFigures::default()
         }
+    }
+
+    /// Bytes of what is in memory only, without what is being written into files. The engine's own count misses what
+    /// [`Engine::ingest`] has it write.
+    fn memory_bytes(&self) -> u64 {
+        self.keyspaces().iter().map(|keyspace| keyspace.tree.active_memtable().size()).sum()
     }
 
     /// About how many entries the delta's files and memory hold, removed ones and what removed them among them.
@@ -158,7 +215,7 @@ impl Engine {
     /// Whether so much is in memory only that it is worth being written into files before its time, or so little that an old
     /// journal is still there because of it, which the next start would read.
     pub(super) fn is_worth_a_flush(&self) -> bool {
-        self.db.write_buffer_size() >= MUCH_BYTES || self.db.journal_count() > 1
+        self.memory_bytes() >= MUCH_BYTES || self.db.journal_count() > 1
     }
 
     /// Has all that is in memory only written into files, in the background.

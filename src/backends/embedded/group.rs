@@ -18,8 +18,9 @@ impl Committer {
             window.set_table(table.number);
             let mut refused = match window {
                 EncodedWindow::New(new) => {
-                    let Some(span) = new.keys.span() else { continue };
-                    let is_new = self.probe.finds_nothing_between(&self.engine, new.keys.len(), span)?;
+                    let keys = &new.rows.keys;
+                    let Some(span) = keys.span() else { continue };
+                    let is_new = self.probe.finds_nothing_between(&self.engine, keys.len(), span)?;
                     commit.insert(new, is_new)?
                 }
                 EncodedWindow::Known(known) => commit.change(known)?,

@@ -8,10 +8,8 @@ use tokio::sync::oneshot;
 
 use super::apply::{Commit, Draft, find, notes_changes};
 use super::commit::{Answer, Committer};
-use super::encoded::EncodedEntities;
+use super::encoded::{EncodedEntities, Finish};
 use super::engine::Engine;
-use super::meta::TableMeta;
-use super::row::put_head;
 use super::segment::delta;
 
 impl Committer {
@@ -25,10 +23,11 @@ impl Committer {
     fn try_insert_window(&mut self, new: &mut EncodedEntities) -> Result<Refusals, StoreError> {
         self.check_usable()?;
         let table = find(&self.live.tables, new.entities.table())?;
-        new.keys.set_table(table.number);
-        let Some(span) = new.keys.span() else { return Ok(Refusals::new()) };
-        let is_new = self.probe.finds_nothing_between(&self.engine, new.keys.len(), span)?;
-        let mut commit = self.begin_of(new.keys.len());
+        let keys = &mut new.rows.keys;
+        keys.set_table(table.number);
+        let Some(span) = keys.span() else { return Ok(Refusals::new()) };
+        let is_new = self.probe.finds_nothing_between(&self.engine, keys.len(), span)?;
+        let mut commit = self.begin_of(keys.len());
         let refused = commit.insert(new, is_new)?;
         if commit.is_empty() {
             return Ok(refused);
@@ -49,18 +48,10 @@ impl Commit<'_> {
     pub(super) fn insert(&mut self, new: &EncodedEntities, is_new: bool) -> Result<Refusals, StoreError> {
         let live = self.live;
         let before = find(&live.tables, new.entities.table())?;
-        Ok(self.insert_into(before, new, is_new))
-    }
-
-    /// The same, into a table that is known.
-    pub(super) fn insert_into(&mut self, before: &TableMeta, new: &EncodedEntities, is_new: bool) -> Refusals {
-        let live = self.live;
         let Self { engine, recorders, building, stamps, writes, drafts, row: bytes, .. } = self;
         let draft = drafts.entry(before.number).or_insert_with(|| Draft::of(before));
         let (commit, wanted) = (live.commit + 1, recorders.want(before.number));
-        // The shapes of the forms that were met.
-        let mut shapes: Vec<Option<Option<u32>>> = vec![None; new.forms.len()];
-        let mut refused = Refusals::new();
+        let (mut finish, mut refused) = (Finish::new(&new.rows), Refusals::new());
         let (mut end, mut is_first) = (0, true);
         for index in 0..new.entities.transactions() {
             let places = new.entities.transaction(index);
@@ -72,26 +63,13 @@ impl Commit<'_> {
                 continue;
             }
             for (row, place) in (begin..end).zip(places) {
-                let (encoded, values) = new.row(row);
-                let form = &new.forms[encoded.form];
-                let shape = *shapes[encoded.form].get_or_insert_with(|| {
-                    for ((name, _), types) in form.properties.iter().zip(&form.types) {
-                        draft.table.observe_types(name, *types);
-                    }
-                    draft.table.shape_of_columns(&form.properties, &form.signature)
-                });
                 if wanted {
                     recorders.record(before.number, &new.entities.entity(place).properties);
                 }
                 let timestamp =
                     if std::mem::take(&mut is_first) { stamps.next_timestamp() } else { stamps.following() };
-                bytes.clear();
-                put_head(bytes, timestamp, shape, encoded.is_wide);
-                if shape.is_none() {
-                    bytes.extend_from_slice(&form.signature);
-                }
-                bytes.extend_from_slice(values);
-                let key = new.keys.get(row);
+                finish.put(row, &mut draft.table, timestamp, bytes);
+                let key = new.rows.keys.get(row);
                 draft.growth.add(key.len(), None, Some(bytes.len()));
                 if notes_changes(before, building, key, commit) {
                     delta::put(key, commit, Some(bytes.as_slice()), engine, writes);
@@ -99,7 +77,7 @@ impl Commit<'_> {
                 writes.insert(&engine.rows, key, bytes.as_slice());
             }
         }
-        refused
+        Ok(refused)
     }
 }
 
@@ -121,7 +99,7 @@ impl Refused {
 /// The first of some rows that may not be written.
 fn first_refused(engine: &Engine, new: &EncodedEntities, mut rows: Range<usize>) -> Option<(usize, Refused)> {
     let begin = rows.start;
-    rows.find_map(|row| match engine.written_row(new.keys.get(row)) {
+    rows.find_map(|row| match engine.written_row(new.rows.keys.get(row)) {
         Ok(None) => None,
         Ok(Some(_)) => Some((row - begin, Refused::Exists)),
         Err(error) => Some((row - begin, Refused::Store(error))),

@@ -36,6 +36,7 @@ mod merging;
 mod meta;
 mod probe;
 mod reader;
+mod removal;
 mod repair;
 mod row;
 mod rows;
@@ -43,6 +44,7 @@ mod scan;
 mod segment;
 mod size;
 mod staged;
+mod staging;
 #[cfg(test)]
 mod tests;
 mod tries;
@@ -76,7 +78,7 @@ use self::reader::{EmbeddedReader, Published, View};
 pub use self::segment::SegmentOptions;
 use self::segment::builder::{SegmentBuilder, Workshop};
 use self::segment::derived::Derivations;
-use self::staged::EmbeddedRows;
+use self::staging::EmbeddedRows;
 
 /// When an acknowledged commit is on the disk itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,14 +153,15 @@ impl EmbeddedStore {
         let syncs = Arc::default();
         let segments = options.segments.clone();
         let (sync, reserve_bytes) = (options.fsync == Fsync::Always, options.reserve_bytes);
+        let (sender, receiver) = mpsc::channel(QUEUE);
         let shared = Shared {
             folder: Arc::clone(&folder),
             options,
             published: Arc::clone(&published),
             clock,
             syncs: Arc::clone(&syncs),
+            jobs: sender.downgrade(),
         };
-        let (sender, receiver) = mpsc::channel(QUEUE);
         let committer = Committer::new(shared, engine, lease, live, Recorders::default());
         let thread = std::thread::Builder::new().name("tablegate-commit".to_owned());
         let thread = thread.spawn(move || committer.run(receiver));
@@ -230,6 +233,7 @@ fn open_engine(folder: &Arc<Folder>, options: &EmbeddedOptions) -> Result<(Arc<E
     let mut live = meta::load(&engine)?;
     folder.check_number(live.commit)?;
     segment::manifest::load(&engine, folder, &options.segments, &mut live)?;
+    live.dropped.extend(removal::forgotten_numbers(&engine, &live)?);
     Ok((Arc::new(engine), live))
 }
 
@@ -304,11 +308,10 @@ impl TableStore for EmbeddedStore {
     }
 
     async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
-        let held = Arc::new(());
-        let number = self.ask(|reply| Job::Stage(table.clone(), Arc::downgrade(&held), reply)).await?;
+        let staging = self.ask(|reply| Job::Stage(table.clone(), reply)).await?;
         let jobs = self.jobs.as_ref().ok_or(StoreError::ShuttingDown)?.downgrade();
-        let rows = |number| Box::new(EmbeddedRows { jobs, number, _held: held }) as Box<dyn StagedRows>;
-        Ok(number.map(rows))
+        let rows = |staging| Box::new(EmbeddedRows::new(jobs, staging)) as Box<dyn StagedRows>;
+        Ok(staging.map(rows))
     }
 
     async fn clear(&self, table: &TableName, unchanged_since: u64) -> Result<Option<u64>, StoreError> {

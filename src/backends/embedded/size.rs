@@ -60,11 +60,6 @@ impl Growth {
         }
     }
 
-    /// Both together.
-    pub(super) fn and(self, other: Self) -> Self {
-        Self { entities: self.entities + other.entities, bytes: self.bytes + other.bytes }
-    }
-
     /// What a table grew by between two counts.
     pub(super) fn between(before: TableSize, after: TableSize) -> Self {
         let difference = |before: u64, after: u64| after.wrapping_sub(before).cast_signed();

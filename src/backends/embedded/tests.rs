@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt as _;
 use tablegate_store::model::{EdmValue, Entity, EntityKey, EntityKeys, Properties, PropertyName, Span, SystemClock};
-use tablegate_store::table::{IfMatch, Operation, TableSize};
+use tablegate_store::table::{EdmColumn, IfMatch, Operation, TableSize};
 
 use super::engine::FLUSH_LOOK;
 use super::*;
@@ -263,6 +263,10 @@ async fn a_damaged_file_is_an_error_and_no_panic() {
 }
 
 async fn read_all(store: &EmbeddedStore) -> Result<usize, StoreError> {
+    count_of(&*store.reader()).await
+}
+
+async fn count_of(reader: &dyn TableReader) -> Result<usize, StoreError> {
     let request = tablegate_store::table::ScanRequest {
         table: table(),
         ranges: Arc::new([tablegate_store::table::KeyRange::all()]),
@@ -273,7 +277,7 @@ async fn read_all(store: &EmbeddedStore) -> Result<usize, StoreError> {
         batch_rows: 1000,
         stats: Arc::default(),
     };
-    let batches: Vec<_> = store.reader().scan(request)?.try_collect().await?;
+    let batches: Vec<_> = reader.scan(request)?.try_collect().await?;
     Ok(batches.iter().map(arrow::record_batch::RecordBatch::num_rows).sum())
 }
 
@@ -350,19 +354,25 @@ async fn the_rows_that_nobody_publishes_are_removed() {
         NewEntities::new(&table(), keys, Vec::new()).unwrap()
     };
     let folder = tempfile::tempdir().unwrap();
+    // Windows that are written ahead in no order go into files at once.
+    let open = |path: &Path| {
+        let options = EmbeddedOptions { memtable_bytes: 1 << 10, ..options() };
+        EmbeddedStore::open(path, Arc::new(SystemClock), options).unwrap()
+    };
     let store = open(folder.path());
     store.create_table(&table()).await.unwrap();
     let staged = store.stage(&table()).await.unwrap().unwrap();
-    staged.write(new(0)).await.unwrap();
     staged.write(new(700)).await.unwrap();
+    staged.write(new(0)).await.unwrap();
     assert_eq!(rows_of(&store, 1), 1400);
     drop(staged);
     let crashed = store.stage(&table()).await.unwrap().unwrap();
+    crashed.write(new(700)).await.unwrap();
     crashed.write(new(0)).await.unwrap();
     while rows_of(&store, 1) > 0 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-    assert_eq!(rows_of(&store, 2), 700, "these are cared for");
+    assert_eq!(rows_of(&store, 2), 1400, "these are cared for");
     store.close().unwrap();
     let store = open(folder.path());
     insert(&store, "new", &["b"]).await;
@@ -383,6 +393,144 @@ async fn the_rows_that_nobody_publishes_are_removed() {
     let engine = Engine::open(Arc::new(Folder::open(folder.path()).unwrap()), &options()).unwrap();
     let live = meta::load(&engine).unwrap();
     assert_eq!((live.tables[&table()].number, live.next_number), (3, 4));
+}
+
+/// Files with nothing but rows of a dropped table go as they are, and a reader that began before still reads them.
+#[tokio::test]
+async fn files_of_a_dropped_table_go_behind_its_readers() {
+    const ROWS: usize = 6_000;
+    let folder = tempfile::tempdir().unwrap();
+    let open = || {
+        let options = EmbeddedOptions { memtable_bytes: 64 << 10, ..options() };
+        EmbeddedStore::open(folder.path(), Arc::new(SystemClock), options).unwrap()
+    };
+    let store = open();
+    store.create_table(&table()).await.unwrap();
+    let staged = store.stage(&table()).await.unwrap().unwrap();
+    for first in (0..ROWS).step_by(1_000) {
+        let mut keys = EntityKeys::default();
+        (first..first + 1_000).for_each(|row| keys.push("p", &format!("{row:05}")).unwrap());
+        staged.write(NewEntities::new(&table(), keys, Vec::new()).unwrap()).await.unwrap();
+    }
+    assert!(staged.publish().await.unwrap());
+    insert(&store, "later", &["a"]).await;
+    assert_eq!(rows_of(&store, 1), ROWS + 1);
+    let reader = store.reader();
+    store.drop_table(&table()).await.unwrap();
+    store.create_table(&table()).await.unwrap();
+    insert(&store, "another", &["a"]).await;
+    while rows_of(&store, 1) > 0 {
+        tokio::time::sleep(FLUSH_LOOK).await;
+    }
+    assert_eq!(count_of(&*reader).await.unwrap(), ROWS + 1);
+    drop(reader);
+    store.close().unwrap();
+    let store = open();
+    assert_eq!((read_all(&store).await.unwrap(), rows_of(&store, 1)), (1, 0));
+}
+
+/// A crash can leave rows of which nothing is known.
+#[tokio::test]
+async fn rows_under_numbers_that_nobody_knows_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    for name in ["First", "Second", "Third"] {
+        store.create_table(&TableName::parse(name).unwrap()).await.unwrap();
+    }
+    store.drop_table(&TableName::parse("Second").unwrap()).await.unwrap();
+    for name in ["First", "Third"] {
+        let entity = Entity::new(key("a"), Properties::default());
+        let batch = Batch::single(TableName::parse(name).unwrap(), Operation::Insert(entity)).unwrap();
+        store.commit(batch).await.unwrap();
+    }
+    store.close().unwrap();
+    let engine = Engine::open(Arc::new(Folder::open(folder.path()).unwrap()), &options()).unwrap();
+    let mut writes = engine.batch();
+    for number in [1, 3, 9] {
+        writes.insert(&engine.rows, key_bytes::of_row(number, "p", "a"), "");
+        writes.insert(&engine.rows, key_bytes::of_row(number, "p", "b"), "");
+    }
+    assert!(engine.write(writes).is_ok());
+    drop(engine);
+    let store = open(folder.path());
+    store.create_table(&table()).await.unwrap();
+    while [1, 3, 9].iter().any(|number| rows_of(&store, *number) > 0) {
+        tokio::time::sleep(FLUSH_LOOK).await;
+    }
+    assert_eq!((rows_of(&store, 0), rows_of(&store, 2)), (1, 1));
+}
+
+/// Rows of any order and form, while others write: whatever comes of them later, in the same program or the next.
+#[tokio::test]
+async fn rows_in_files_of_their_own_are_rows_as_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |memtable_bytes| {
+        let options = EmbeddedOptions { memtable_bytes, ..options() };
+        EmbeddedStore::open(folder.path(), Arc::new(SystemClock), options).unwrap()
+    };
+    let row = |n: usize| format!("{:05}", n * 7919 % 4000);
+    let new = |window: usize| {
+        let (mut keys, mut numbers, mut texts) = (EntityKeys::default(), Vec::new(), Vec::new());
+        for n in window * 500..(window + 1) * 500 {
+            keys.push("p", &row(n)).unwrap();
+            numbers.push((n % 3 > 0).then(|| i64::try_from(n).unwrap()));
+            texts.push((n % 5 > 0).then(|| "x".repeat(n % 50)));
+        }
+        let numbers = EdmColumn::Int64(numbers.into_iter().collect());
+        let name = |text| PropertyName::parse(text).unwrap();
+        let columns = vec![(name("n"), numbers), (name("t"), EdmColumn::String(texts.into_iter().collect()))];
+        NewEntities::new(&table(), keys, columns).unwrap()
+    };
+    let other = TableName::parse("Others").unwrap();
+    let windows: Vec<NewEntities> = (0..8).map(new).collect();
+    for memtable_bytes in [1 << 10, 64 << 10, 32 << 20] {
+        let store = open(memtable_bytes);
+        for table in [&table(), &other] {
+            store.create_table(table).await.unwrap();
+        }
+        let staged = store.stage(&table()).await.unwrap().unwrap();
+        let before = store.reader();
+        for (window, new) in windows.iter().enumerate() {
+            staged.write(new.clone()).await.unwrap();
+            let entity = Entity::new(key(&window.to_string()), Properties::default());
+            store.commit(Batch::single(other.clone(), Operation::Insert(entity)).unwrap()).await.unwrap();
+        }
+        assert!(staged.publish().await.unwrap());
+        let of_before = before.get(&table(), &key(&row(1))).await.unwrap();
+        assert!(of_before.is_none(), "a reader keeps to its moment");
+        drop(before);
+        assert_eq!(store.reader().estimate(&table()).unwrap().unwrap().entities, 4000);
+        // One that is written again is younger; one that is deleted is gone.
+        let reader = store.reader();
+        let stored = reader.get(&table(), &key(&row(4))).await.unwrap().unwrap();
+        drop(reader);
+        let update = Operation::Replace(Entity::new(key(&row(4)), Properties::default()), IfMatch::ETag(stored.etag));
+        store.commit(Batch::single(table(), update).unwrap()).await.unwrap();
+        let deletion = Operation::Delete(key(&row(5)), IfMatch::Any);
+        store.commit(Batch::single(table(), deletion).unwrap()).await.unwrap();
+        store.close().unwrap();
+        let store = open(memtable_bytes);
+        let reader = store.reader();
+        for n in 0..4000 {
+            let found = reader.get(&table(), &key(&row(n))).await.unwrap();
+            let expected = match n {
+                4 => Some(Properties::default()),
+                5 => None,
+                _ => Some(windows[n / 500].entity(n % 500).properties),
+            };
+            assert_eq!(found.as_ref().map(|found| &found.entity.properties), expected.as_ref(), "{n}");
+            assert!(n != 4 || found.unwrap().timestamp > stored.timestamp);
+        }
+        for window in 0..8 {
+            assert!(reader.get(&other, &key(&window.to_string())).await.unwrap().is_some());
+        }
+        assert_eq!(reader.estimate(&table()).unwrap().unwrap().entities, 3999);
+        drop(reader);
+        for table in [&table(), &other] {
+            store.drop_table(table).await.unwrap();
+        }
+        store.close().unwrap();
+    }
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use crate::relation::{ColumnSource, Relation};
 /// The columns of one batch of rows, each as the target column's type.
 pub(crate) struct RowsToWrite {
     properties: Vec<PropertyColumn>,
-    keys: EntityKeys,
+    keys: Arc<EntityKeys>,
 }
 
 /// One stored property and its values.
@@ -52,7 +52,7 @@ impl RowsToWrite {
             let stored = stored_as(relation, target, || SqlType::of_field(field));
             properties.extend(stored.map(|(name, sql_type)| PropertyColumn { name, sql_type, values: values.clone() }));
         }
-        Ok(Self { properties, keys })
+        Ok(Self { properties, keys: Arc::new(keys) })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -70,7 +70,7 @@ impl RowsToWrite {
             Some((property.name.clone(), edm::to_edm_column(&property.values, &property.sql_type)?))
         };
         let columns = self.properties.iter().map(column).collect::<Option<Vec<_>>>()?;
-        NewEntities::new(&relation.stored, self.keys.clone(), columns)
+        NewEntities::new(&relation.stored, Arc::clone(&self.keys), columns)
     }
 
     /// The entity of one row: NULLs are absent properties.

@@ -29,6 +29,11 @@ impl Ahead {
         drop(self.windows.send(window).await);
     }
 
+    /// Whether it still takes rows.
+    pub(super) fn goes_on(&self) -> bool {
+        !self.windows.is_closed()
+    }
+
     /// All of them were handed over: where they are all written, what has them.
     pub(super) async fn finish(self) -> Option<Box<dyn StagedRows>> {
         drop(self.windows);

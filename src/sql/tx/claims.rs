@@ -111,7 +111,7 @@ impl Claims {
     pub(crate) fn lock_rows<'k>(
         &mut self,
         relation: &Relation,
-        keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
+        keys: impl Iterator<Item = (&'k str, &'k str)>,
         strength: LockStrength,
     ) -> bool {
         self.held.lock_rows(&relation.stored, keys, strength)

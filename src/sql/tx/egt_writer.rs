@@ -103,6 +103,7 @@ impl EgtWriter {
     #[must_use]
     pub(crate) fn unseen(mut self) -> Self {
         self.is_unseen = true;
+        self.in_flight.set_unseen(self.relation.stored.name.clone());
         self
     }
 
@@ -211,8 +212,8 @@ impl EgtWriter {
         }
         self.position = positions.last().map_or(self.position, |last| last + 1);
         if let Some(footprint) = &mut self.footprint {
-            for index in 0..window.transactions() {
-                add_to_footprint(footprint, &self.relation, &window.batch(index)?);
+            for ((partition, _), bytes) in window.keys().pairs().zip(window.operations_bytes()) {
+                footprint.add(&self.relation, partition, 1, bytes);
             }
         }
         self.show();
@@ -266,11 +267,14 @@ impl EgtWriter {
             && let Some(claims) = &self.claims
         {
             let mut claims = claims.of_next_transaction();
-            let mut rows = held_back.rows();
-            let keys = rows.iter().map(|(pair, _)| *pair);
-            if !claims.lock_rows(&self.relation, keys, LockStrength::Update) {
-                rows.sort_unstable();
-                for ((partition, row), _) in rows {
+            let keys = held_back.rows().map(|(pair, _)| pair);
+            // Of an empty table all rows are as good as these, for the short time, and are locked without a look at each.
+            let are_all_locked =
+                held_back.is_written_ahead() && claims.lock_all_rows(&self.relation, LockStrength::Update);
+            if !are_all_locked && !claims.lock_rows(&self.relation, keys, LockStrength::Update) {
+                let mut keys: Vec<_> = held_back.rows().map(|(pair, _)| pair).collect();
+                keys.sort_unstable();
+                for (partition, row) in keys {
                     let key = EntityKey::parse(partition, row)?;
                     claims.lock(&self.relation, &key, LockStrength::Update).await?;
                 }
@@ -469,7 +473,7 @@ impl EgtWriter {
 
 fn add_to_footprint(footprint: &mut Footprint, relation: &Relation, batch: &Batch) {
     let bytes = batch.payload_bytes() - payload::ENVELOPE_BYTES;
-    footprint.add(relation, batch.partition(), batch.operations().len(), bytes);
+    footprint.add(relation, batch.partition().as_str(), batch.operations().len(), bytes);
 }
 
 /// How strongly the row of an operation is locked.

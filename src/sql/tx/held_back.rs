@@ -13,8 +13,10 @@ use super::in_flight::{Columns, Handed};
 /// How much is held back at most, counted as rows take memory until they are written: less where many statements share
 /// the memory.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
-/// What each row takes besides its values.
+/// What each row takes besides its values, until all of them are written at once.
 const ROW_BYTES: usize = 128;
+/// The same where they are being written: its place in the input, and in a set of locks.
+const ROW_BYTES_AHEAD: usize = 24;
 
 /// Windows that wait for each other, on their way into one table.
 pub(super) struct HeldBack {
@@ -56,7 +58,10 @@ impl HeldBack {
                     |operation: &Operation| ROW_BYTES + operation.entity().map_or(0, |entity| entity.stored_size());
                 operations.map(bytes).sum::<usize>()
             }
-            Handed::Columns(Columns { window, .. }) => window.bytes() + ROW_BYTES * window.len(),
+            Handed::Columns(Columns { window, .. }) => {
+                let row = if self.is_written_ahead() { ROW_BYTES_AHEAD } else { ROW_BYTES };
+                window.bytes() + row * window.len()
+            }
         };
         self.is_short |= !self.taken.add(bytes);
         self.windows.push(window);
@@ -69,6 +74,11 @@ impl HeldBack {
     /// Whether it is too much to wait any longer.
     pub(super) fn is_full(&self) -> bool {
         self.is_short || self.taken.bytes() >= BYTES_MAX
+    }
+
+    /// Whether the store takes the rows ahead: the table was empty.
+    pub(super) fn is_written_ahead(&self) -> bool {
+        self.ahead.as_ref().is_some_and(Ahead::goes_on)
     }
 
     /// All rows, where all of them are written ahead.
@@ -93,13 +103,12 @@ impl HeldBack {
 
     /// The first row, as they came, whose key came before: the key, and where the row was in the input.
     pub(super) fn first_twice(&self) -> Option<(EntityKey, u64)> {
-        let rows = self.rows();
-        if rows.windows(2).all(|pair| pair[0].0 < pair[1].0) {
+        if self.rows().is_sorted_by(|one, next| one.0 < next.0) {
             return None;
         }
         let hash = SeededHash::default();
         let mut hashed: Vec<(u64, u64, (&str, &str))> =
-            rows.into_iter().map(|(pair, position)| (hash.of_pair(pair), position, pair)).collect();
+            self.rows().map(|(pair, position)| (hash.of_pair(pair), position, pair)).collect();
         hashed.sort_unstable();
         let again =
             hashed.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].2 == pair[1].2).map(|pair| pair[1]);
@@ -108,20 +117,21 @@ impl HeldBack {
     }
 
     /// Every row's key, and where it was in the input.
-    pub(super) fn rows(&self) -> Vec<((&str, &str), u64)> {
-        let mut rows = Vec::new();
-        for window in &self.windows {
-            match window {
-                Handed::Egts(egts) => rows.extend(egts.iter().flat_map(|egt| {
-                    let keys = egt.batch.operations().iter().map(|operation| operation.key().as_pair());
-                    keys.zip(egt.positions.iter().copied())
-                })),
-                Handed::Columns(Columns { window, positions, .. }) => {
-                    rows.extend(window.keys().pairs().zip(positions.iter().copied()));
-                }
-            }
-        }
-        rows
+    pub(super) fn rows(&self) -> impl Iterator<Item = ((&str, &str), u64)> {
+        self.windows.iter().flat_map(|window| {
+            let (egts, columns) = match window {
+                Handed::Egts(egts) => (egts.as_slice(), None),
+                Handed::Columns(columns) => (&[][..], Some(columns)),
+            };
+            let of_egts = egts.iter().flat_map(|egt| {
+                let keys = egt.batch.operations().iter().map(|operation| operation.key().as_pair());
+                keys.zip(egt.positions.iter().copied())
+            });
+            let of_columns = columns
+                .into_iter()
+                .flat_map(|Columns { window, positions, .. }| window.keys().pairs().zip(positions.iter().copied()));
+            of_egts.chain(of_columns)
+        })
     }
 }
 

@@ -22,6 +22,7 @@ use tokio::task::JoinHandle;
 
 use super::claims::Claims;
 use super::egt_writer::EgtCount;
+use super::fill::{Windows, fill};
 use super::together::Together;
 use crate::progress::Tally;
 
@@ -72,6 +73,8 @@ pub(super) struct InFlight {
     line: Option<Line>,
     /// The new versions, kept on request.
     written: Option<Vec<(EntityKey, Written)>>,
+    /// The table, where nobody else sees it yet.
+    unseen: Option<TableName>,
 }
 
 /// What the statement and its commits both see.
@@ -108,7 +111,12 @@ pub(super) struct Ended {
 
 impl InFlight {
     pub(super) fn new(store: Arc<dyn TableStore>) -> Self {
-        Self { store, shared: Arc::default(), line: None, written: None }
+        Self { store, shared: Arc::default(), line: None, written: None, unseen: None }
+    }
+
+    /// All of it goes into this table, which nobody else sees yet.
+    pub(super) fn set_unseen(&mut self, table: TableName) {
+        self.unseen = Some(table);
     }
 
     /// Keeps the new version of every entity.
@@ -295,13 +303,22 @@ impl InFlight {
     /// Commits these, and then what comes.
     fn carry_out(&self, first: Vec<Egt>, windows: mpsc::Receiver<Handed>) -> impl Future<Output = Ended> + use<> {
         let (store, shared, keeps_versions) = (self.store.clone(), self.shared.clone(), self.written.is_some());
+        let unseen = self.unseen.clone().filter(|_| first.is_empty());
         let mut dispatcher = self.dispatcher();
         async move {
-            if store.parallelism().windows {
-                return Together::new(store, shared, keeps_versions).run(first, windows).await;
+            if !store.parallelism().windows {
+                dispatcher.take(first);
+                return dispatcher.run(windows).await;
             }
-            dispatcher.take(first);
-            dispatcher.run(windows).await
+            let mut windows = Windows::new(windows);
+            if let Some(table) = unseen
+                && let Err(failure) = fill(&*store, &table, &shared, &mut windows).await
+            {
+                let mut ended = Ended::default();
+                ended.fail_with(failure, &shared);
+                return ended;
+            }
+            Together::new(store, shared, keeps_versions).run(first, windows).await
         }
     }
 
@@ -499,7 +516,7 @@ impl Failure {
         }
     }
 
-    fn of(error: CommitError, positions: &[u64]) -> Self {
+    pub(super) fn of(error: CommitError, positions: &[u64]) -> Self {
         let position = match &error {
             CommitError::Rejected { index, .. } => positions.get(*index).copied(),
             CommitError::Store(_) => None,

@@ -44,8 +44,10 @@ impl TableLoader {
     /// # Errors
     /// 0A000 for a table of a place without a store.
     pub(crate) fn new(stores: &Stores, table: &StoredTable, report: Report) -> SqlResult<Self> {
+        let mut in_flight = InFlight::new(stores.at(table.place)?.clone());
+        in_flight.set_unseen(table.name.clone());
         Ok(Self {
-            in_flight: InFlight::new(stores.at(table.place)?.clone()),
+            in_flight,
             table: table.name.clone(),
             buffer: BTreeMap::new(),
             buffered_bytes: 0,

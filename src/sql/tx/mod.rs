@@ -4,13 +4,15 @@
 //! would make that impossible, or in observe mode notes it. The set may be large: [`layers`] shares its past with readers
 //! and savepoints, [`spill`] puts what memory has no room for into a file. [`CommitGroup`] is where the batches of a
 //! transaction come together. Outside a block, [`EgtWriter`] commits as many EGTs as a statement needs, each atomic:
-//! [`window`] collects the rows of each, [`in_flight`] keeps many under way, [`together`] where the store takes many at once. Where nobody else writes to the store, rows are
-//! locked as in PostgreSQL: [`claims`] on top of [`locks`].
+//! [`window`] collects the rows of each, [`in_flight`] keeps many under way, [`together`] where the store takes many at
+//! once, [`fill`] where nobody else sees the table yet. Where nobody else writes to the store, rows are locked as in
+//! PostgreSQL: [`claims`] on top of [`locks`].
 
 mod ahead;
 mod claims;
 mod commit_group;
 mod egt_writer;
+mod fill;
 mod held_back;
 mod held_back_space;
 mod in_flight;

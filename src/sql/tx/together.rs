@@ -11,8 +11,8 @@ use futures::stream::{FuturesOrdered, StreamExt};
 use smallvec::SmallVec;
 use tablegate_store::model::EntityKey;
 use tablegate_store::table::{EntityWindow, GroupError, Refusals, TableStore, WindowOutcome};
-use tokio::sync::mpsc;
 
+use super::fill::Windows;
 use super::in_flight::{Columns, Egt, Ended, Failure, Handed, Positions, Shared, kept_keys};
 
 /// Most operations of a piece: some milliseconds of the store's time.
@@ -79,7 +79,7 @@ impl Together {
     }
 
     /// Commits these, and then what comes.
-    pub(super) async fn run(mut self, first: Vec<Egt>, mut windows: mpsc::Receiver<Handed>) -> Ended {
+    pub(super) async fn run(mut self, first: Vec<Egt>, mut windows: Windows) -> Ended {
         self.waiting.extend(first);
         let mut pieces = FuturesOrdered::new();
         let mut comes_more = true;
@@ -98,7 +98,7 @@ impl Together {
             self.shared.tally.set_under_way(self.under_way);
             tokio::select! {
                 Some(piece) = pieces.next(), if !pieces.is_empty() => self.finish(piece),
-                window = windows.recv(), if comes_more && self.waiting.is_empty() && self.columns.is_none() => match window {
+                window = windows.next(), if comes_more && self.waiting.is_empty() && self.columns.is_none() => match window {
                     Some(Handed::Egts(egts)) => self.waiting.extend(egts),
                     Some(Handed::Columns(columns)) => self.columns = Some(columns),
                     None => comes_more = false,

@@ -190,7 +190,7 @@ impl WriteSet {
         let mut footprint = Footprint::new();
         for (relation, key, write) in self.entries().filter(|(relation, ..)| self.rules(&relation.stored) == Rules::Egt)
         {
-            footprint.add(relation, &key.partition, 1, write.bytes);
+            footprint.add(relation, key.partition.as_str(), 1, write.bytes);
         }
         footprint
     }

@@ -45,6 +45,11 @@ impl Division {
         Some(division)
     }
 
+    /// Whether each key is behind the one before it, as they came.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.order.is_none()
+    }
+
     /// How many entity group transactions there are.
     pub(super) fn transactions(&self) -> usize {
         if self.ends.is_empty() { self.rows } else { self.ends.len() }

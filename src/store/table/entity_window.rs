@@ -58,6 +58,14 @@ impl EntityWindow {
         }
     }
 
+    /// What each operation adds to the body of a transaction, in bytes, by the places of keys.
+    pub fn operations_bytes(&self) -> Vec<usize> {
+        match self {
+            EntityWindow::New(new) => new.operations_bytes(),
+            EntityWindow::Known(known) => known.operations_bytes(),
+        }
+    }
+
     /// A transaction as an object of its own.
     ///
     /// # Errors

@@ -6,8 +6,8 @@
 use super::division::Division;
 use super::edm_column::EdmColumn;
 use super::new_entities::properties_at;
-use super::{Batch, BatchError, IfMatch, Operation};
-use crate::model::{ETag, Entity, EntityKeys, PropertyName, TableName};
+use super::{Batch, BatchError, IfMatch, Operation, payload};
+use crate::model::{ETag, Entity, EntityKeys, Properties, PropertyName, TableName};
 
 /// What happens to entities that are known.
 #[derive(Debug, Clone)]
@@ -91,12 +91,29 @@ impl KnownEntities {
         self.division.transaction(index)
     }
 
+    /// What each operation adds to the body of a transaction, in bytes, by the places of keys.
+    pub fn operations_bytes(&self) -> Vec<usize> {
+        let part =
+            |place, body| payload::part_bytes(&self.table, &self.operation_of(place, Properties::default()), body);
+        match &self.change {
+            KnownChange::Delete => (0..self.len()).map(|place| part(place, None)).collect(),
+            KnownChange::Merge(columns) => {
+                let bodies = payload::bodies_bytes(&self.keys, columns);
+                bodies.enumerate().map(|(place, body)| part(place, Some(body))).collect()
+            }
+        }
+    }
+
     /// What happens to the entity at a place.
     pub fn operation(&self, place: usize) -> Operation {
+        self.operation_of(place, properties_at(self.change.columns(), place))
+    }
+
+    fn operation_of(&self, place: usize, properties: Properties) -> Operation {
         let (key, version) = (self.keys.key(place), IfMatch::ETag(self.versions[place].clone()));
         match &self.change {
             KnownChange::Delete => Operation::Delete(key, version),
-            KnownChange::Merge(columns) => Operation::Merge(Entity::new(key, properties_at(columns, place)), version),
+            KnownChange::Merge(_) => Operation::Merge(Entity::new(key, properties), version),
         }
     }
 
@@ -196,7 +213,10 @@ mod tests {
             let longest = versions.iter().map(ETag::bytes_at_most).max().unwrap();
             let entities = KnownEntities::new(&table(), keys(100), versions, change).unwrap();
             let payload = longest_payload(&table(), entities.keys(), longest, entities.change().columns()).unwrap();
-            for batch in entities.batches().unwrap() {
+            let bytes = entities.operations_bytes();
+            for (index, batch) in entities.batches().unwrap().into_iter().enumerate() {
+                let exact: usize = entities.transaction(index).map(|place| bytes[place]).sum();
+                assert_eq!(batch.payload_bytes(), ENVELOPE_BYTES + exact);
                 assert!(batch.payload_bytes() <= ENVELOPE_BYTES + batch.operations().len() * payload);
             }
         }

@@ -4,16 +4,18 @@
 //! store makes its own bytes of them. They are divided into entity group transactions here, once for all stores, and each
 //! of these is legal: [`NewEntities::new`] is the only way to make them.
 
+use std::sync::Arc;
+
 use super::division::Division;
 use super::edm_column::EdmColumn;
-use super::{Batch, BatchError, Operation, Refusals, StoreError};
+use super::{Batch, BatchError, Operation, Refusals, StoreError, payload};
 use crate::model::{Entity, EntityKeys, Properties, PropertyName, TableName};
 
 /// Entities of one table that must not be there yet, in legal entity group transactions. No two have the same key.
 #[derive(Debug, Clone)]
 pub struct NewEntities {
     table: TableName,
-    keys: EntityKeys,
+    keys: Arc<EntityKeys>,
     columns: Vec<(PropertyName, EdmColumn)>,
     division: Division,
 }
@@ -21,7 +23,12 @@ pub struct NewEntities {
 impl NewEntities {
     /// `None` where not all is known to be legal at a glance: values or rows that may be too long, or a key that may be there twice. Such entities
     /// are to be looked at one by one. No name may be twice among the columns.
-    pub fn new(table: &TableName, keys: EntityKeys, columns: Vec<(PropertyName, EdmColumn)>) -> Option<Self> {
+    pub fn new(
+        table: &TableName,
+        keys: impl Into<Arc<EntityKeys>>,
+        columns: Vec<(PropertyName, EdmColumn)>,
+    ) -> Option<Self> {
+        let keys = keys.into();
         let division = Division::of(table, &keys, 0, &columns)?;
         Some(Self { table: table.clone(), keys, columns, division })
     }
@@ -52,6 +59,11 @@ impl NewEntities {
         self.keys.bytes() + self.columns.iter().map(|(_, column)| column.bytes()).sum::<usize>()
     }
 
+    /// Whether each key is behind the one before it, as they came.
+    pub fn ascend(&self) -> bool {
+        self.division.is_in_order()
+    }
+
     /// How many entity group transactions there are.
     pub fn transactions(&self) -> usize {
         self.division.transactions()
@@ -70,6 +82,11 @@ impl NewEntities {
     /// The entity at a place.
     pub fn entity(&self, place: usize) -> Entity {
         Entity::new(self.keys.key(place), properties_at(&self.columns, place))
+    }
+
+    /// What each insertion adds to the body of a transaction, in bytes, by the places of keys.
+    pub fn operations_bytes(&self) -> Vec<usize> {
+        payload::insertions_bytes(&self.table, &self.keys, &self.columns).collect()
     }
 
     /// A transaction as an object of its own.
@@ -208,6 +225,8 @@ mod tests {
         let batch = entities.batch(0).unwrap();
         let payload = longest_payload(&table(), entities.keys(), 0, entities.columns()).unwrap();
         assert!(batch.payload_bytes() <= ENVELOPE_BYTES + 100 * payload);
+        let bytes = entities.operations_bytes();
+        assert_eq!(batch.payload_bytes(), ENVELOPE_BYTES + bytes[..100].iter().sum::<usize>());
         assert!(batch.payload_bytes_at_most() <= ENVELOPE_BYTES + 100 * payload);
     }
 }

@@ -103,7 +103,7 @@ impl HeldLocks {
     pub(crate) fn lock_rows<'k>(
         &mut self,
         table: &StoredTable,
-        keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
+        keys: impl Iterator<Item = (&'k str, &'k str)>,
         strength: LockStrength,
     ) -> bool {
         let are_locked = self.locks.lock_many(self.owner, table, strength, keys);

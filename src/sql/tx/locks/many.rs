@@ -42,8 +42,8 @@ pub(super) struct HashedRows {
 }
 
 impl HashedRows {
-    pub(super) fn new(hashes: impl ExactSizeIterator<Item = u64>) -> Self {
-        let mut rows = HashTable::with_capacity(hashes.len());
+    pub(super) fn new(hashes: impl Iterator<Item = u64>) -> Self {
+        let mut rows = HashTable::with_capacity(hashes.size_hint().0);
         for hash in hashes {
             rows.insert_unique(hash, hash, |known| *known);
         }

@@ -224,7 +224,7 @@ impl Locks {
         owner: Owner,
         table: &StoredTable,
         strength: LockStrength,
-        keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
+        keys: impl Iterator<Item = (&'k str, &'k str)>,
     ) -> bool {
         self.lock_noted(owner, table, strength, HashedRows::new(keys.map(|pair| self.key_hash.of_pair(pair))))
     }

@@ -5,8 +5,9 @@ use std::fmt::{self, Write};
 use uuid::Uuid;
 
 use super::json;
-use crate::model::{EdmRef, EntityKey, PropertyName, TableName};
-use crate::table::{Batch, IfMatch, Operation};
+use super::length::length;
+use crate::model::{EdmRef, Entity, EntityKey, EntityKeys, Properties, PropertyName, TableName};
+use crate::table::{Batch, EdmColumn, IfMatch, Operation};
 
 /// The endpoint that lengths are counted with: account names have 3 to 24 characters, this one has 24.
 pub const WIDEST_ENDPOINT: &str = "https://aaaaaaaaaaaaaaaaaaaaaaaa.table.core.windows.net";
@@ -27,14 +28,45 @@ const END_OF_PART: &str = "\r\n";
 
 /// Bytes one operation adds to the body.
 pub fn operation_bytes(table: &TableName, operation: &Operation) -> usize {
+    part_bytes(table, operation, body_bytes(operation))
+}
+
+/// Bytes an operation adds whose entity takes so many, if it carries one.
+pub(in crate::table) fn part_bytes(table: &TableName, operation: &Operation, body: Option<usize>) -> usize {
     let frame = Frame { endpoint: WIDEST_ENDPOINT, id: Uuid::nil(), table };
-    let body = body_bytes(operation);
     length(|out| frame.write_head(out, 0, operation, body)) + body.unwrap_or_default() + END_OF_PART.len()
 }
 
 /// Bytes of the entity an operation carries.
 fn body_bytes(operation: &Operation) -> Option<usize> {
-    operation.entity().map(|entity| length(|out| json::write_entity(out, entity)))
+    operation.entity().map(|entity| json::entity_bytes(entity.key.as_pair(), entity.properties.iter()))
+}
+
+/// Bytes of entities as operations carry them.
+pub(in crate::table) fn bodies_bytes<'a>(
+    keys: &'a EntityKeys,
+    columns: &'a [(PropertyName, EdmColumn)],
+) -> impl Iterator<Item = usize> + 'a {
+    keys.pairs().enumerate().map(|(place, pair)| {
+        let there = columns.iter().filter(move |(_, column)| !column.is_null(place));
+        json::entity_bytes(pair, there.map(|(name, column)| (name, column.value(place))))
+    })
+}
+
+/// Bytes that insertions of such entities add to the body.
+pub(in crate::table) fn insertions_bytes<'a>(
+    table: &TableName,
+    keys: &'a EntityKeys,
+    columns: &'a [(PropertyName, EdmColumn)],
+) -> impl Iterator<Item = usize> + 'a {
+    // The heads of insertions differ in the digits of a length.
+    let head = if keys.is_empty() {
+        0
+    } else {
+        let insertion = Operation::Insert(Entity::new(keys.key(0), Properties::default()));
+        part_bytes(table, &insertion, Some(0)) - "0".len()
+    };
+    bodies_bytes(keys, columns).map(move |body| head + body.max(1).ilog10() as usize + 1 + body)
 }
 
 /// Never less than [`operation_bytes`], and told without writing anything: each byte as long as it can become.
@@ -81,8 +113,7 @@ pub(in crate::table) fn operation_bytes_at_most_with<'a>(
     version_bytes: usize,
     properties: impl Iterator<Item = (&'a PropertyName, EdmRef<'a>)>,
 ) -> usize {
-    let property =
-        |(name, value): (&PropertyName, EdmRef<'_>)| ",".len() + length(|out| json::write_property(out, name, value));
+    let property = |(name, value): (&PropertyName, EdmRef<'_>)| ",".len() + json::property_bytes(name, value);
     operation_bytes_at_most_of(table, key_bytes, version_bytes, [].into_iter())
         + properties.map(property).sum::<usize>()
 }
@@ -205,20 +236,4 @@ fn write_url_literal(out: &mut impl Write, text: &str) -> fmt::Result {
         }
     }
     Ok(())
-}
-
-/// How many bytes something writes.
-fn length(write: impl FnOnce(&mut Length) -> fmt::Result) -> usize {
-    let mut length = Length(0);
-    write(&mut length).expect("counting cannot fail, and no value's Display does");
-    length.0
-}
-
-struct Length(usize);
-
-impl Write for Length {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0 += text.len();
-        Ok(())
-    }
 }

@@ -10,6 +10,7 @@ use std::fmt::{self, Write};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 
+use super::length::length;
 use crate::model::{EdmRef, Entity, PropertyName};
 
 /// Writes the entity, PartitionKey and RowKey first.
@@ -49,6 +50,38 @@ pub(super) fn write_property(out: &mut impl Write, name: &PropertyName, value: E
         EdmRef::Guid(v) => write!(out, "\"{v}\""),
         EdmRef::Binary(v) => write!(out, "\"{}\"", Base64Display::new(v, &STANDARD)),
     }
+}
+
+/// How many bytes [`write_entity`] writes of an entity with these keys and properties.
+pub(super) fn entity_bytes<'a>(
+    (partition, row): (&str, &str),
+    properties: impl Iterator<Item = (&'a PropertyName, EdmRef<'a>)>,
+) -> usize {
+    let keys = "{\"PartitionKey\":,\"RowKey\":}".len() + string_bytes(partition) + string_bytes(row);
+    keys + properties.map(|(name, value)| ",".len() + property_bytes(name, value)).sum::<usize>()
+}
+
+/// How many bytes [`write_property`] writes: what is common is counted without writing it.
+pub(super) fn property_bytes(name: &PropertyName, value: EdmRef<'_>) -> usize {
+    let name_bytes = "\"\":".len() + name.as_str().len();
+    let digits = |number: u64| number.checked_ilog10().unwrap_or(0) as usize + 1;
+    match value {
+        EdmRef::String(text) => name_bytes + string_bytes(text),
+        EdmRef::Int32(number) => name_bytes + usize::from(number < 0) + digits(number.unsigned_abs().into()),
+        EdmRef::Boolean(true) => name_bytes + "true".len(),
+        EdmRef::Boolean(false) => name_bytes + "false".len(),
+        _ => length(|out| write_property(out, name, value)),
+    }
+}
+
+/// How many bytes [`write_string`] writes.
+fn string_bytes(text: &str) -> usize {
+    let more = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+        0..=0x1f => 5,
+        _ => 0,
+    };
+    "\"\"".len() + text.len() + text.bytes().map(more).sum::<usize>()
 }
 
 fn is_annotated(value: EdmRef<'_>) -> bool {

@@ -11,9 +11,12 @@
 
 mod body;
 mod json;
+mod length;
 #[cfg(test)]
 mod tests;
 
 pub use body::{ENVELOPE_BYTES, WIDEST_ENDPOINT, operation_bytes, operation_bytes_at_most, write_address, write_body};
-pub(super) use body::{operation_bytes_at_most_of, operation_bytes_at_most_with};
+pub(super) use body::{
+    bodies_bytes, insertions_bytes, operation_bytes_at_most_of, operation_bytes_at_most_with, part_bytes,
+};
 pub use json::write_entity;

@@ -1,0 +1,272 @@
+//! Rows on their way into a table that does not have them yet: sorted, and written into files of their own.
+//!
+//! Nobody reads them before they are published, so they need no journal: the files are durable before the commit that gives
+//! them to the table. They pass by the commit thread, too, which learns of them at the end.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tablegate_store::model::{Clock, EdmDateTime};
+use tablegate_store::table::{NewEntities, StagedRows, Stamps, StoreError};
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
+
+use super::commit::Job;
+use super::encoded::{EncodedRows, Finish};
+use super::engine::Engine;
+use super::lease::Lease;
+use super::meta::TableMeta;
+use super::size::Growth;
+
+/// Fewer bytes of rows than this are not worth files of their own.
+const LEAST_BYTES: usize = 1 << 20;
+/// After so many bytes it is looked whether the disk has room for more.
+const BETWEEN_LOOKS_BYTES: usize = 8 << 20;
+/// Who waits for rows looks so often whether anybody still wants them.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Rows, and their table as it is to be.
+pub(super) struct Filling {
+    pub(super) table: TableMeta,
+    pub(super) growth: Growth,
+    /// The last Timestamp that was given to one of them.
+    pub(super) last: EdmDateTime,
+    /// What is not written yet, in the order it came.
+    pub(super) waiting: Vec<EncodedRows>,
+    bytes: usize,
+    /// The greatest key, where each row so far was behind the one before it.
+    end: Option<Vec<u8>>,
+}
+
+impl Filling {
+    pub(super) fn new(table: TableMeta, last: EdmDateTime) -> Self {
+        Self { table, growth: Growth::default(), last, waiting: Vec::new(), bytes: 0, end: Some(Vec::new()) }
+    }
+
+    fn push(&mut self, rows: EncodedRows) {
+        let Some((first, last)) = rows.keys.span() else { return };
+        let follows = self.end.as_ref().is_some_and(|end| **end < *first) && rows.keys.ascend();
+        self.end = follows.then(|| last.to_vec());
+        self.bytes += rows.bytes();
+        self.waiting.push(rows);
+    }
+
+    /// Gives what waits, each key once, in the order of keys, and keeps count of it.
+    ///
+    /// # Errors
+    /// Those of `put`.
+    pub(super) fn take<E>(
+        &mut self,
+        clock: &dyn Clock,
+        mut put: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.bytes = 0;
+        let mut stamps = Stamps { clock, last: self.last };
+        let mut finishes: Vec<Finish<'_>> = waiting.iter().map(Finish::new).collect();
+        let (mut bytes, mut is_first) = (Vec::new(), true);
+        for (window, row) in order_of(&waiting) {
+            let timestamp = if std::mem::take(&mut is_first) { stamps.next_timestamp() } else { stamps.following() };
+            finishes[window].put(row, &mut self.table, timestamp, &mut bytes);
+            let key = waiting[window].keys.get(row);
+            self.growth.add(key.len(), None, Some(bytes.len()));
+            put(key, &bytes)?;
+        }
+        self.last = stamps.last;
+        Ok(())
+    }
+}
+
+/// The rows of windows in the order of their keys: window and row of each. Of those with one key the last that came.
+fn order_of(windows: &[EncodedRows]) -> Vec<(usize, usize)> {
+    let key = |place: &(usize, usize)| windows[place.0].keys.get(place.1);
+    let mut order: Vec<(usize, usize)> = windows
+        .iter()
+        .enumerate()
+        .flat_map(|(window, rows)| (0..rows.keys.len()).map(move |row| (window, row)))
+        .collect();
+    if !order.is_sorted_by(|one, next| key(one) < key(next)) {
+        // Newest first, of which the first of a key is kept.
+        order.reverse();
+        order.sort_by(|one, other| key(one).cmp(key(other)));
+        order.dedup_by(|later, kept| key(later) == key(kept));
+    }
+    order
+}
+
+/// Writes rows into the engine's files, while somebody holds it.
+pub(super) struct Writer {
+    /// Of the engine that the rows' number is known to: another one has forgotten it. A store that is closed does not wait
+    /// for them.
+    pub(super) lease: Weak<Lease>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) reserve_bytes: u64,
+    /// So many bytes are sorted at a time where rows come in any order.
+    pub(super) sorted_bytes: usize,
+}
+
+impl Writer {
+    /// Writes what waits, and then what comes: all of it is behind that, in order.
+    fn write(
+        &self,
+        mut filling: Filling,
+        mut coming: Option<mpsc::Receiver<EncodedRows>>,
+    ) -> Result<Filling, StoreError> {
+        let (engine, waiter) = (self.engine()?, Handle::current());
+        engine.folder.check_room(self.reserve_bytes)?;
+        let mut full = Ok(());
+        engine.ingest(|put| {
+            let mut bytes = 0;
+            loop {
+                bytes += filling.bytes;
+                filling.take(&*self.clock, &mut *put)?;
+                if bytes >= BETWEEN_LOOKS_BYTES {
+                    bytes = 0;
+                    full = engine.folder.check_room(self.reserve_bytes);
+                }
+                let Some(coming) = coming.as_mut().filter(|_| full.is_ok()) else { return Ok(()) };
+                match self.next(&waiter, coming) {
+                    Some(rows) => filling.push(rows),
+                    None => return Ok(()),
+                }
+            }
+        })?;
+        full.map(|()| filling)
+    }
+
+    /// The next rows, while the engine is open: who closes it waits for this thread.
+    fn next(&self, waiter: &Handle, coming: &mut mpsc::Receiver<EncodedRows>) -> Option<EncodedRows> {
+        loop {
+            match waiter.block_on(async { timeout(LOOK, coming.recv()).await }) {
+                Ok(next) => return next,
+                Err(_) if self.engine().is_err() => return None,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// So many bytes of rows are worth a file.
+    fn least_bytes(&self) -> usize {
+        LEAST_BYTES.min(self.sorted_bytes)
+    }
+
+    fn engine(&self) -> Result<Arc<Engine>, StoreError> {
+        self.lease.upgrade().ok_or(StoreError::ShuttingDown)?.engine()
+    }
+}
+
+/// What the commit thread begins and is asked to end.
+pub(super) struct Staging {
+    pub(super) writer: Arc<Writer>,
+    pub(super) filling: Filling,
+}
+
+/// The rows under a number, for who writes them.
+pub(super) struct EmbeddedRows {
+    /// Held weakly: a store that is closed does not wait for them.
+    jobs: mpsc::WeakSender<Job>,
+    number: u32,
+    writer: Arc<Writer>,
+    progress: Mutex<Progress>,
+}
+
+/// Where rows go.
+enum Progress {
+    /// They are kept until they are worth a file.
+    Kept(Filling),
+    /// Each is behind the one before, and they are written as they come.
+    Written { rows: mpsc::Sender<EncodedRows>, end: Vec<u8>, task: JoinHandle<Result<Filling, StoreError>> },
+    /// Writing failed, or they are the table's.
+    Ended,
+}
+
+impl EmbeddedRows {
+    pub(super) fn new(jobs: mpsc::WeakSender<Job>, Staging { writer, filling }: Staging) -> Self {
+        let number = filling.table.number;
+        Self { jobs, number, writer, progress: Mutex::new(Progress::Kept(filling)) }
+    }
+
+    fn begin(
+        &self,
+        filling: Filling,
+        coming: Option<mpsc::Receiver<EncodedRows>>,
+    ) -> JoinHandle<Result<Filling, StoreError>> {
+        let writer = Arc::clone(&self.writer);
+        spawn_blocking(move || writer.write(filling, coming))
+    }
+
+    async fn push(&self, progress: Progress, rows: EncodedRows) -> Result<Progress, StoreError> {
+        let Some((first, last)) = rows.keys.span() else { return Ok(progress) };
+        let mut filling = match progress {
+            Progress::Written { rows: sender, end, task } if rows.keys.ascend() && *end < *first => {
+                let end = last.to_vec();
+                return match sender.send(rows).await {
+                    Ok(()) => Ok(Progress::Written { rows: sender, end, task }),
+                    // It has ended before its time, and says why.
+                    Err(_) => Err(ended(task).await.err().unwrap_or_else(forgotten)),
+                };
+            }
+            other => other.into_filling().await?,
+        };
+        filling.push(rows);
+        Ok(match &filling.end {
+            Some(end) if filling.bytes >= self.writer.least_bytes() => {
+                let (end, (rows, coming)) = (end.clone(), mpsc::channel(1));
+                Progress::Written { rows, end, task: self.begin(filling, Some(coming)) }
+            }
+            None if filling.bytes >= self.writer.sorted_bytes => {
+                Progress::Kept(ended(self.begin(filling, None)).await?)
+            }
+            _ => Progress::Kept(filling),
+        })
+    }
+}
+
+impl Progress {
+    /// Ends what is under way.
+    async fn into_filling(self) -> Result<Filling, StoreError> {
+        match self {
+            Progress::Kept(filling) => Ok(filling),
+            Progress::Written { rows, task, .. } => {
+                drop(rows);
+                ended(task).await
+            }
+            Progress::Ended => Err(forgotten()),
+        }
+    }
+}
+
+#[async_trait]
+impl StagedRows for EmbeddedRows {
+    async fn write(&self, entities: NewEntities) -> Result<(), StoreError> {
+        let mut rows = EncodedRows::new(&entities);
+        drop(entities);
+        rows.keys.set_table(self.number);
+        let mut place = self.progress.lock().await;
+        *place = self.push(std::mem::replace(&mut *place, Progress::Ended), rows).await?;
+        Ok(())
+    }
+
+    async fn publish(&self) -> Result<bool, StoreError> {
+        let progress = std::mem::replace(&mut *self.progress.lock().await, Progress::Ended);
+        let mut filling = progress.into_filling().await?;
+        if filling.bytes >= self.writer.least_bytes() {
+            filling = ended(self.begin(filling, None)).await?;
+        }
+        let jobs = self.jobs.upgrade().ok_or(StoreError::ShuttingDown)?;
+        let job = |reply: oneshot::Sender<_>| Job::PublishStaged(Box::new(filling), reply);
+        super::ask(&jobs, job).await?
+    }
+}
+
+async fn ended(task: JoinHandle<Result<Filling, StoreError>>) -> Result<Filling, StoreError> {
+    task.await.map_err(|error| StoreError::Unavailable(format!("writing rows ahead failed: {error}")))?
+}
+
+/// What was written before is not known any more.
+pub(super) fn forgotten() -> StoreError {
+    StoreError::Unavailable("writing failed before".to_owned())
+}
