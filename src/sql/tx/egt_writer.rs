@@ -286,8 +286,13 @@ impl EgtWriter {
             committed = self.in_flight.publish(&*rows, held_back.extent()).await;
         }
         if let Ok(false) = committed {
+            let is_long = held_back.is_long();
             let (windows, _taken) = held_back.into_windows();
-            committed = self.in_flight.run_together(windows).await.map(|()| true);
+            let done = match is_long {
+                true => self.in_flight.run_in_turn(windows).await,
+                false => self.in_flight.run_together(windows).await,
+            };
+            committed = done.map(|()| true);
         }
         drop(locks);
         committed.map(drop).map_err(|failure| self.told(failure))

@@ -13,6 +13,10 @@ use super::in_flight::{Columns, Handed};
 /// How much is held back at most, counted as rows take memory until they are written: less where many statements share
 /// the memory.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The same where the rows are being written ahead, and only have to be made the table's.
+const BYTES_MAX_AHEAD: usize = 128 * 1024 * 1024;
+/// More than this, which is some windows more than [`BYTES_MAX`], is never written at once.
+const BYTES_AT_ONCE: usize = 72 * 1024 * 1024;
 /// What each row takes besides its values, until all of them are written at once.
 const ROW_BYTES: usize = 128;
 /// The same where they are being written: its place in the input, and in a set of locks.
@@ -73,7 +77,12 @@ impl HeldBack {
 
     /// Whether it is too much to wait any longer.
     pub(super) fn is_full(&self) -> bool {
-        self.is_short || self.taken.bytes() >= BYTES_MAX
+        self.is_short || self.taken.bytes() >= if self.is_written_ahead() { BYTES_MAX_AHEAD } else { BYTES_MAX }
+    }
+
+    /// Whether it is too much to be written at once, should it turn out that it is not written ahead.
+    pub(super) fn is_long(&self) -> bool {
+        self.taken.bytes() > BYTES_AT_ONCE
     }
 
     /// Whether the store takes the rows ahead: the table was empty.

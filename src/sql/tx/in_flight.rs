@@ -231,6 +231,20 @@ impl InFlight {
         Ok(())
     }
 
+    /// Commits these one after the other, when nothing else is under way.
+    ///
+    /// # Errors
+    /// What failed: those before are committed.
+    pub(super) async fn run_in_turn(&mut self, windows: Vec<Handed>) -> Result<(), Failure> {
+        for window in windows {
+            if self.has_stopped() {
+                break;
+            }
+            self.hand_over(window).await;
+        }
+        self.drain().await
+    }
+
     /// Has rows in their table that were written ahead: so many entity group transactions, and rows. False where they can
     /// not be.
     ///
