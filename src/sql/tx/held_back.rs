@@ -14,7 +14,7 @@ use super::in_flight::{Columns, Handed};
 /// the memory.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The same where the rows are being written ahead, and only have to be made the table's.
-const BYTES_MAX_AHEAD: usize = 128 * 1024 * 1024;
+const BYTES_MAX_AHEAD: usize = 96 * 1024 * 1024;
 /// More than this, which is some windows more than [`BYTES_MAX`], is never written at once.
 const BYTES_AT_ONCE: usize = 72 * 1024 * 1024;
 /// What each row takes besides its values, until all of them are written at once.
