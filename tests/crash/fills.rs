@@ -1,9 +1,9 @@
 //! Tables that are filled with rows written ahead, one after the other, while others write: each has all of its rows or none.
 
-use futures::TryStreamExt as _;
 use std::sync::Arc;
 
 use arrow::array::{Int64Array, StringArray};
+use futures::TryStreamExt as _;
 use tablegate::backends::embedded::EmbeddedStore;
 use tablegate::store::model::{EntityKeys, PropertyName, TableName};
 use tablegate::store::table::{

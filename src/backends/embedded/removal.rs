@@ -51,8 +51,9 @@ impl Committer {
             None => {
                 let Some(&table) = self.live.dropped.last() else { return Ok(()) };
                 let span = key_bytes::of_partitions(table, &Span::ALL);
-                let many = self.engine.rows.range(span.from.clone()..span.to.clone()).take(MANY_ROWS).count();
-                if many == MANY_ROWS && self.begin_dropping_files(table, &span) {
+                let mut rows = self.engine.rows.range(span.from.clone()..span.to.clone());
+                let has_many = self.engine.guarded(|| Ok(rows.nth(MANY_ROWS - 1).is_some()))?;
+                if has_many && self.begin_dropping_files(table, &span) {
                     self.removal = Some((table, Removal::Files));
                     return Ok(());
                 }

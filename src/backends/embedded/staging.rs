@@ -68,7 +68,7 @@ impl Filling {
         let mut stamps = Stamps { clock, last: self.last };
         let mut finishes: Vec<Finish<'_>> = waiting.iter().map(Finish::new).collect();
         let (mut bytes, mut is_first) = (Vec::new(), true);
-        for (window, row) in order_of(&waiting) {
+        for (window, row) in order_of(&waiting, self.end.is_some()) {
             let timestamp = if std::mem::take(&mut is_first) { stamps.next_timestamp() } else { stamps.following() };
             finishes[window].put(row, &mut self.table, timestamp, &mut bytes);
             let key = waiting[window].keys.get(row);
@@ -81,14 +81,14 @@ impl Filling {
 }
 
 /// The rows of windows in the order of their keys: window and row of each. Of those with one key the last that came.
-fn order_of(windows: &[EncodedRows]) -> Vec<(usize, usize)> {
+fn order_of(windows: &[EncodedRows], came_in_order: bool) -> Vec<(usize, usize)> {
     let key = |place: &(usize, usize)| windows[place.0].keys.get(place.1);
     let mut order: Vec<(usize, usize)> = windows
         .iter()
         .enumerate()
         .flat_map(|(window, rows)| (0..rows.keys.len()).map(move |row| (window, row)))
         .collect();
-    if !order.is_sorted_by(|one, next| key(one) < key(next)) {
+    if !came_in_order {
         // Newest first, of which the first of a key is kept.
         order.reverse();
         order.sort_by(|one, other| key(one).cmp(key(other)));

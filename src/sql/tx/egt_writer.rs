@@ -49,8 +49,6 @@ pub(crate) struct EgtWriter {
     failed_at: Option<u64>,
     /// An error was given out that says what is committed.
     has_told: bool,
-    /// Nobody sees the table before the transaction commits: no error says what is in it.
-    is_unseen: bool,
     /// What the statement writes, kept only for observe mode.
     footprint: Option<Footprint>,
     report: Option<Report>,
@@ -72,7 +70,6 @@ impl EgtWriter {
             position: 0,
             failed_at: None,
             has_told: false,
-            is_unseen: false,
             footprint: None,
             report: None,
             shown: None,
@@ -102,7 +99,6 @@ impl EgtWriter {
     /// For a table that nobody else sees yet: what is written goes with it, unless it is committed.
     #[must_use]
     pub(crate) fn unseen(mut self) -> Self {
-        self.is_unseen = true;
         self.in_flight.set_unseen(self.relation.stored.name.clone());
         self
     }
@@ -432,7 +428,8 @@ impl EgtWriter {
     }
 
     fn with_committed(&self, error: Box<SqlError>) -> Box<SqlError> {
-        if self.is_unseen { error } else { with_committed(error, self.committed()) }
+        // Nobody sees such a table before the transaction commits: no error says what is in it.
+        if self.in_flight.is_unseen() { error } else { with_committed(error, self.committed()) }
     }
 
     fn show(&mut self) {

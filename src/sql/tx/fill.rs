@@ -7,10 +7,10 @@
 use std::collections::VecDeque;
 
 use tablegate_store::model::TableName;
-use tablegate_store::table::{EntityWindow, NewEntities, StagedRows, StoreError, TableStore};
+use tablegate_store::table::{NewEntities, StagedRows, StoreError, TableStore};
 use tokio::sync::mpsc;
 
-use super::in_flight::{Columns, Failure, Handed, Shared};
+use super::in_flight::{Failure, Handed, Shared};
 
 /// Windows on their way: some that were looked at already, and those that come.
 pub(super) struct Windows {
@@ -54,7 +54,7 @@ pub(super) async fn fill(
     }
     // A single window is as soon written at the end.
     let second = windows.next().await;
-    let goes_on = second.as_ref().is_some_and(|second| follows(second, new_of(&first)));
+    let goes_on = second.as_ref().is_some_and(|second| follows(second, first.as_new()));
     let rows = if goes_on { store.stage(table).await.map_err(failed)? } else { None };
     windows.before.push_back(first);
     windows.before.extend(second);
@@ -65,11 +65,11 @@ pub(super) async fn fill(
 async fn write(rows: &dyn StagedRows, shared: &Shared, windows: &mut Windows) -> Result<(), StoreError> {
     let mut last: Option<Handed> = None;
     while let Some(window) = windows.next().await {
-        if !follows(&window, last.as_ref().and_then(new_of)) {
+        if !follows(&window, last.as_ref().and_then(Handed::as_new)) {
             windows.before.push_front(window);
             break;
         }
-        if let Some(new) = new_of(&window) {
+        if let Some(new) = window.as_new() {
             rows.write(new.clone()).await?;
             shared.tally.add_many(new.transactions(), new.len());
         }
@@ -87,15 +87,8 @@ async fn write(rows: &dyn StagedRows, shared: &Shared, windows: &mut Windows) ->
 
 /// Whether these are new rows, each behind the one before, and all behind those.
 fn follows(window: &Handed, last: Option<&NewEntities>) -> bool {
-    let Some(new) = new_of(window).filter(|new| new.ascend() && !new.is_empty()) else { return false };
+    let Some(new) = window.as_new().filter(|new| new.ascend() && !new.is_empty()) else { return false };
     last.is_none_or(|last| last.keys().pair(last.len() - 1) < new.keys().pair(0))
-}
-
-fn new_of(window: &Handed) -> Option<&NewEntities> {
-    match window {
-        Handed::Columns(Columns { window: EntityWindow::New(new), .. }) => Some(new),
-        Handed::Columns(Columns { window: EntityWindow::Known(_), .. }) | Handed::Egts(_) => None,
-    }
 }
 
 fn failed(error: StoreError) -> Failure {

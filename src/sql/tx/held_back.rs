@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tablegate_store::model::{EntityKey, TableName};
-use tablegate_store::table::{EntityWindow, NewEntities, Operation, SeededHash, StagedRows, TableStore};
+use tablegate_store::table::{Operation, SeededHash, StagedRows, TableStore};
 
 use super::ahead::Ahead;
 use super::held_back_space::{HeldBackSpace, Taken};
@@ -40,13 +40,13 @@ impl HeldBack {
     }
 
     pub(super) async fn push(&mut self, window: Handed) {
-        match (new_of(&window), &mut self.ahead) {
+        match (window.as_new(), &mut self.ahead) {
             (Some(new), Some(ahead)) => ahead.push(new.clone()).await,
             (Some(new), None)
-                if self.windows.len() == 1 && self.windows.iter().all(|first| new_of(first).is_some()) =>
+                if self.windows.len() == 1 && self.windows.iter().all(|first| first.as_new().is_some()) =>
             {
                 let mut ahead = Ahead::begin(self.store.clone(), self.table.clone());
-                for new in self.windows.iter().filter_map(new_of).chain([new]) {
+                for new in self.windows.iter().filter_map(Handed::as_new).chain([new]) {
                     ahead.push(new.clone()).await;
                 }
                 self.ahead = Some(ahead);
@@ -141,12 +141,5 @@ impl HeldBack {
                 .flat_map(|Columns { window, positions, .. }| window.keys().pairs().zip(positions.iter().copied()));
             of_egts.chain(of_columns)
         })
-    }
-}
-
-fn new_of(window: &Handed) -> Option<&NewEntities> {
-    match window {
-        Handed::Columns(Columns { window: EntityWindow::New(new), .. }) => Some(new),
-        Handed::Columns(Columns { window: EntityWindow::Known(_), .. }) | Handed::Egts(_) => None,
     }
 }

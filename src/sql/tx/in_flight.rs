@@ -14,8 +14,8 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use smallvec::SmallVec;
 use tablegate_store::model::{EntityKey, PartitionKey, TableName};
 use tablegate_store::table::{
-    Batch, BatchError, CommitError, EntityWindow, GroupError, Operation, Parallelism, Rejection, StagedRows,
-    StoreError, TableStore, Written,
+    Batch, BatchError, CommitError, EntityWindow, GroupError, NewEntities, Operation, Parallelism, Rejection,
+    StagedRows, StoreError, TableStore, Written,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -55,6 +55,16 @@ pub(super) struct Columns {
 pub(super) enum Handed {
     Egts(Vec<Egt>),
     Columns(Columns),
+}
+
+impl Handed {
+    /// Columns of new rows.
+    pub(super) fn as_new(&self) -> Option<&NewEntities> {
+        match self {
+            Handed::Columns(Columns { window: EntityWindow::New(new), .. }) => Some(new),
+            Handed::Columns(Columns { window: EntityWindow::Known(_), .. }) | Handed::Egts(_) => None,
+        }
+    }
 }
 
 /// The first commit that failed.
@@ -117,6 +127,11 @@ impl InFlight {
     /// All of it goes into this table, which nobody else sees yet.
     pub(super) fn set_unseen(&mut self, table: TableName) {
         self.unseen = Some(table);
+    }
+
+    /// Whether nobody else sees the table yet.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.unseen.is_some()
     }
 
     /// Keeps the new version of every entity.
