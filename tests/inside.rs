@@ -11,6 +11,7 @@ mod filter_pushdown;
 mod join_blocks;
 mod layering;
 mod little_memory;
+mod long_copies;
 mod monitoring;
 mod psql_catalog;
 mod rest_door;

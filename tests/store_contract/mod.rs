@@ -294,6 +294,7 @@ macro_rules! staged_contract {
                 staged {
                     staged_rows_are_in_their_table_at_once,
                     staged_rows_are_forgotten_where_their_table_is_another_one,
+                    staged_rows_are_inserted_where_their_table_has_others,
                     readers_see_staged_rows_whole,
                 }
             }

@@ -1,10 +1,12 @@
 //! Rows that are written ahead of their commit, where a store does that.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow::array::Int32Array;
 use tablegate::store::model::{EntityKeys, TableName};
-use tablegate::store::table::{EdmColumn, IfMatch, NewEntities, Operation, StagedRows, StoreError};
+use tablegate::store::table::{
+    CommitError, EdmColumn, IfMatch, NewEntities, Operation, Rejection, StagedRows, StoreError,
+};
 
 use crate::store_contract::harness::{
     Durable, Scan, Store, entity, int, key, name, new_table, properties, stored, system_clock, table, write,
@@ -68,7 +70,8 @@ pub(super) async fn staged_rows_are_forgotten_where_their_table_is_another_one(s
     second.write(rows(&orders, 5..15, "m")).await.unwrap();
     assert!(second.publish().await.unwrap());
     assert!(!first.publish().await.unwrap(), "it has rows by now");
-    assert!(first.publish().await.is_err() && first.write(rows(&orders, 20..21, "n")).await.is_err());
+    assert!(second.publish().await.is_err() && second.write(rows(&orders, 20..21, "n")).await.is_err());
+    assert!(!first.publish().await.unwrap(), "it has rows still");
     assert_eq!(stored(store, &orders, &key("00005", "")).await, properties([("m", int(5))]));
     assert_eq!(count(store, &orders).await, 10);
     store.drop_table(&orders).await.unwrap();
@@ -92,6 +95,50 @@ pub(super) async fn staged_rows_are_forgotten_where_their_table_is_another_one(s
     store.drop_table(&orders).await.unwrap();
     assert!(!staged.publish().await.unwrap());
     assert!(store.reader().list_tables().await.unwrap().is_empty());
+}
+
+/// In any order: their keys are looked up, and where the table gets others meanwhile they are inserted like any.
+pub(super) async fn staged_rows_are_inserted_where_their_table_has_others(store: &Store) {
+    let orders = new_table(store).await;
+    let staged = stage(store, &orders).await;
+    for first in [3_000, 3_400, 1_000, 1_400, 9_000, 200] {
+        assert_eq!(staged.first_known(&rows(&orders, first..first + 400, "n")).await.unwrap(), None);
+        staged.write(rows(&orders, first..first + 400, &format!("n{first}"))).await.unwrap();
+    }
+    for (range, known) in [(2_990..3_010, Some(10)), (1_799..1_802, Some(0)), (500..550, Some(0)), (600..1_000, None)] {
+        assert_eq!(staged.first_known(&rows(&orders, range, "n")).await.unwrap(), known);
+    }
+    write(store, &orders, Operation::Insert(entity("00700", "", [("other", int(1))]))).await;
+    write(store, &orders, Operation::Insert(entity("00701", "", [("another", int(1))]))).await;
+    assert!(!staged.publish().await.unwrap());
+    let inserted = Mutex::new((0, 0));
+    let count_them = |egts, rows| {
+        let mut inserted = inserted.lock().unwrap();
+        *inserted = (inserted.0 + egts, inserted.1 + rows);
+    };
+    staged.insert(&count_them).await.unwrap();
+    assert_eq!(*inserted.lock().unwrap(), (2_400, 2_400));
+    assert_eq!(count(store, &orders).await, 2_402);
+    for (row, property) in [(3_399, "n3000"), (1_000, "n1000"), (599, "n200"), (9_399, "n9000")] {
+        let found = stored(store, &orders, &key(&format!("{row:05}"), "")).await;
+        assert_eq!(found, properties([(property, int(row))]));
+    }
+    assert_eq!(store.reader().estimate(&orders).unwrap().unwrap().entities, 2_402);
+    // One of them is there already: those before it are in.
+    store.drop_table(&orders).await.unwrap();
+    store.create_table(&orders).await.unwrap();
+    let staged = stage(store, &orders).await;
+    for first in (0..6_000).step_by(1_000) {
+        staged.write(rows(&orders, first..first + 1_000, "n")).await.unwrap();
+    }
+    write(store, &orders, Operation::Insert(entity("05500", "", [("other", int(1))]))).await;
+    *inserted.lock().unwrap() = (0, 0);
+    let refused = staged.insert(&count_them).await;
+    let is_it = |error: &CommitError| matches!(error, CommitError::Rejected { key: found, reason: Rejection::EntityExists, .. } if *found == key("05500", ""));
+    assert!(refused.as_ref().is_err_and(is_it), "{refused:?}");
+    let (egts, rows) = *inserted.lock().unwrap();
+    assert!(egts == rows && rows >= 2_500 && count(store, &orders).await == rows + 1, "{rows}");
+    assert_eq!(stored(store, &orders, &key("05500", "")).await, properties([("other", int(1))]));
 }
 
 pub(super) async fn readers_see_staged_rows_whole(store: &Store) {

@@ -54,7 +54,8 @@ pub(super) enum Job {
     WriteGroup(Vec<EncodedWindow>, Reply<(), GroupError>),
     /// From now on, rows are written for the table under a number of their own, for as long as the answer is held.
     Stage(TableName, Reply<Option<Staging>>),
-    PublishStaged(Box<Filling>, Reply<bool>),
+    /// Gives back what was not published.
+    PublishStaged(Box<Filling>, Reply<Option<Box<Filling>>>),
     /// Removes all rows, if none was written behind this commit.
     Clear(TableName, u64, Reply<Option<u64>>),
     CreateTable(TableName, Reply<()>),
@@ -288,7 +289,7 @@ impl Committer {
             }
             Job::WriteGroup(windows, reply) => answer(reply, self.write_group(windows)),
             Job::Stage(name, reply) => answer(reply, self.stage(&name)),
-            Job::PublishStaged(filling, reply) => answer(reply, self.publish_staged(*filling)),
+            Job::PublishStaged(filling, reply) => answer(reply, self.publish_staged(filling)),
             Job::Clear(name, unchanged_since, reply) => answer(reply, self.clear(&name, unchanged_since)),
             Job::CreateTable(name, reply) => answer(reply, self.create_table(name)),
             Job::DropTable(name, reply) => answer(reply, self.drop_table(&name)),

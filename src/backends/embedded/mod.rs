@@ -48,6 +48,7 @@ mod staging;
 #[cfg(test)]
 mod tests;
 mod tries;
+mod unpublished;
 mod walk;
 mod window;
 

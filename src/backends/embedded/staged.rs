@@ -1,7 +1,8 @@
 //! Rows that are written ahead for a table that is empty: under a number of their own, which no table has yet.
 //!
 //! Until they are published the number is one of a dropped table: a crash, or nobody caring for them any more, leaves rows
-//! that are removed in time. Publishing gives the table their number, and its old one is that of a dropped table then.
+//! that are removed in time. Publishing gives the table their number, and its old one is that of a dropped table then. Where
+//! the table got rows of others meanwhile, those that were written ahead are inserted into it one by one ([`super::unpublished`]).
 
 use std::convert::Infallible;
 use std::sync::{Arc, Weak};
@@ -48,27 +49,28 @@ impl Committer {
         Ok(Some(Staging { writer, filling: Filling::new(table, self.live.last) }))
     }
 
-    /// Gives the table the rows, if it still is what it was. Whatever comes of it, they are staged no longer.
-    pub(super) fn publish_staged(&mut self, mut filling: Filling) -> Result<bool, StoreError> {
+    /// Gives the table the rows, if it still is what it was, and then they are staged no longer; else gives back what is to
+    /// be done with.
+    pub(super) fn publish_staged(&mut self, mut filling: Box<Filling>) -> Result<Option<Box<Filling>>, StoreError> {
         self.check_usable()?;
         let number = filling.table.number;
         let place = self.staged.iter().position(|staged| staged.number == number).ok_or_else(forgotten)?;
-        let Staged { base, .. } = self.staged.swap_remove(place);
+        let base = Arc::clone(&self.staged[place].base);
         let is_unchanged = self.live.tables.get(&base.name).is_some_and(|now| Arc::ptr_eq(now, &base));
         if !is_unchanged || !self.is_empty(&base)? {
-            self.live.dropped.push(number);
-            return Ok(false);
+            return Ok(Some(filling));
         }
+        self.staged.swap_remove(place);
         let mut writes = self.engine.batch();
         let put = |key: &[u8], row: &[u8]| {
             writes.insert(&self.engine.rows, key, row);
             Ok::<(), Infallible>(())
         };
         let Ok(()) = filling.take(self.clock(), put);
-        let Filling { table, growth, last, .. } = filling;
+        let Filling { table, growth, last, .. } = *filling;
         let live = Live { last: last.max(self.live.last), ..self.live.next() };
         self.replace(&base, table, growth.of(TableSize::default()), live, writes)?;
-        Ok(true)
+        Ok(None)
     }
 
     /// Another table of its name, which holds so much, takes the place of one, whose rows are removed in time, together

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tablegate_store::model::{Clock, EdmDateTime};
-use tablegate_store::table::{NewEntities, StagedRows, Stamps, StoreError};
+use tablegate_store::table::{CommitError, NewEntities, StagedRows, Stamps, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -20,6 +20,7 @@ use super::engine::Engine;
 use super::lease::Lease;
 use super::meta::TableMeta;
 use super::size::Growth;
+use super::unpublished::{Unpublished, first_known};
 
 /// Fewer bytes of rows than this are not worth files of their own.
 const LEAST_BYTES: usize = 1 << 20;
@@ -250,19 +251,72 @@ impl StagedRows for EmbeddedRows {
         Ok(())
     }
 
+    async fn first_known(&self, entities: &NewEntities) -> Result<Option<usize>, StoreError> {
+        let mut place = self.progress.lock().await;
+        // What is being written is seen when that has ended.
+        let filling = std::mem::replace(&mut *place, Progress::Ended).into_filling().await?;
+        let (engine, entities) = (self.writer.engine()?, entities.clone());
+        let (filling, known) = blocking(move || {
+            let known = first_known(&engine, &filling, &entities)?;
+            Ok((filling, known))
+        })
+        .await?;
+        *place = Progress::Kept(filling);
+        Ok(known)
+    }
+
     async fn publish(&self) -> Result<bool, StoreError> {
-        let progress = std::mem::replace(&mut *self.progress.lock().await, Progress::Ended);
-        let mut filling = progress.into_filling().await?;
+        let mut place = self.progress.lock().await;
+        let mut filling = std::mem::replace(&mut *place, Progress::Ended).into_filling().await?;
         if filling.bytes >= self.writer.least_bytes() {
             filling = ended(self.begin(filling, None)).await?;
         }
         let jobs = self.jobs.upgrade().ok_or(StoreError::ShuttingDown)?;
         let job = |reply: oneshot::Sender<_>| Job::PublishStaged(Box::new(filling), reply);
-        super::ask(&jobs, job).await?
+        let refused = super::ask(&jobs, job).await??;
+        Ok(match refused {
+            Some(filling) => {
+                *place = Progress::Kept(*filling);
+                false
+            }
+            None => true,
+        })
+    }
+
+    async fn insert(&self, committed: &(dyn Fn(usize, usize) + Send + Sync)) -> Result<(), CommitError> {
+        let filling = std::mem::replace(&mut *self.progress.lock().await, Progress::Ended).into_filling().await?;
+        let filling = ended(self.begin(filling, None)).await?;
+        let mut rows = Unpublished::new(filling.table);
+        loop {
+            let engine = self.writer.engine()?;
+            let (left, batches) = blocking(move || {
+                let batches = rows.next(&engine)?;
+                Ok((rows, batches))
+            })
+            .await?;
+            rows = left;
+            if batches.is_empty() {
+                return Ok(());
+            }
+            let sizes: Vec<usize> = batches.iter().map(|batch| batch.operations().len()).collect();
+            let jobs = self.jobs.upgrade().ok_or(StoreError::ShuttingDown)?;
+            let outcome = super::ask(&jobs, |reply| Job::Window(batches, reply)).await?;
+            let refused = outcome.iter().zip(&sizes).filter(|(result, _)| result.is_err());
+            let (egts, count) =
+                refused.fold((sizes.len(), sizes.iter().sum()), |(egts, count), (_, size)| (egts - 1, count - size));
+            committed(egts, count);
+            outcome.into_iter().collect::<Result<Vec<_>, _>>()?;
+        }
     }
 }
 
-async fn ended(task: JoinHandle<Result<Filling, StoreError>>) -> Result<Filling, StoreError> {
+async fn blocking<T: Send + 'static>(
+    run: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    ended(spawn_blocking(run)).await
+}
+
+async fn ended<T>(task: JoinHandle<Result<T, StoreError>>) -> Result<T, StoreError> {
     task.await.map_err(|error| StoreError::Unavailable(format!("writing rows ahead failed: {error}")))?
 }
 

@@ -54,8 +54,8 @@ impl Session {
         let missing = || SqlError::new(ErrorKind::Internal, "the table that was made is not there");
         let planner = self.planner();
         let relation = planner.reads.relation(table).await?.ok_or_else(missing)?;
-        let mut loader =
-            TableLoader::new(self.engine.stores(), &relation.stored, self.report(&relation, "CREATE TABLE AS"))?;
+        let (engine, report) = (&self.engine, self.report(&relation, "CREATE TABLE AS"));
+        let mut loader = TableLoader::new(engine.stores(), &relation.stored, engine.held_back(), report)?;
         let mut batches = planner.run(query, &[]).await?;
         let mut rows = 0;
         while let Some(batch) = batches.next().await {

@@ -40,7 +40,8 @@ impl Session {
     ) -> SqlResult<()> {
         let fresh = self.engine.catalog().make_next(declaration).await?;
         let after = declaration.relation()?;
-        let mut loader = TableLoader::new(self.engine.stores(), &after.stored, self.report(before, "ALTER TABLE"))?;
+        let (engine, report) = (&self.engine, self.report(before, "ALTER TABLE"));
+        let mut loader = TableLoader::new(engine.stores(), &after.stored, engine.held_back(), report)?;
         let planner = self.planner();
         let query = keys_and(before, rewrite.computed.iter().map(|c| c.value.expr.clone()));
         let planned = planner.plan(&query, &[]).await?;

@@ -67,6 +67,7 @@ impl Session {
     /// 0A000 for a table of a place without a store.
     pub(super) fn unseen_writer(&self, relation: &Arc<Relation>, command: &'static str) -> SqlResult<EgtWriter> {
         let store = self.engine.stores().at(relation.place())?.clone();
-        Ok(EgtWriter::new(store, relation.clone()).unseen().with_report(self.report(relation, command)))
+        let writer = EgtWriter::new(store, relation.clone()).unseen(self.engine.held_back());
+        Ok(writer.with_report(self.report(relation, command)))
     }
 }

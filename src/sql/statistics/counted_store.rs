@@ -3,7 +3,7 @@
 //! What a commit costs is the store's; counting it here costs a look-up of its table and some additions.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use tablegate_store::model::TableName;
@@ -252,8 +252,8 @@ impl StoreLayer for CountedStore {
 
     async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
         let Some(rows) = self.store.stage(table).await? else { return Ok(None) };
-        let (place, commits) = (self.place, self.commits.clone());
-        Ok(Some(Box::new(CountedRows { rows, place, commits, tallies: Mutex::default() })))
+        let (table, commits) = (StoredTable::new(self.place, table.clone()), self.commits.clone());
+        Ok(Some(Box::new(CountedRows { rows, table, commits, written: Mutex::default() })))
     }
 
     async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
@@ -267,26 +267,55 @@ impl StoreLayer for CountedStore {
 /// Counts staged rows once they are in their table.
 struct CountedRows {
     rows: Box<dyn StagedRows>,
-    place: Place,
+    table: StoredTable,
     commits: Arc<Commits>,
-    tallies: Mutex<Vec<Tally>>,
+    /// The transactions and rows that were written ahead.
+    written: Mutex<(usize, usize)>,
+}
+
+impl CountedRows {
+    fn count(&self, egts: usize, rows: usize) {
+        let operations = [rows as u64, 0, 0, 0];
+        self.commits.add(&Tally { table: self.table.clone(), egts: egts as u64, operations });
+    }
+
+    fn written(&self) -> MutexGuard<'_, (usize, usize)> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[async_trait]
 impl StagedRows for CountedRows {
     async fn write(&self, entities: NewEntities) -> Result<(), StoreError> {
-        let tally = Tally::of_new(self.place, &entities);
+        let (egts, rows) = (entities.transactions(), entities.len());
         self.rows.write(entities).await?;
-        self.tallies.lock().unwrap_or_else(PoisonError::into_inner).push(tally);
+        let mut written = self.written();
+        *written = (written.0 + egts, written.1 + rows);
         Ok(())
+    }
+
+    async fn first_known(&self, entities: &NewEntities) -> Result<Option<usize>, StoreError> {
+        self.rows.first_known(entities).await
     }
 
     async fn publish(&self) -> Result<bool, StoreError> {
         let is_published = self.rows.publish().await?;
         if is_published {
-            let tallies = std::mem::take(&mut *self.tallies.lock().unwrap_or_else(PoisonError::into_inner));
-            tallies.iter().for_each(|tally| self.commits.add(tally));
+            let (egts, rows) = std::mem::take(&mut *self.written());
+            self.count(egts, rows);
         }
         Ok(is_published)
+    }
+
+    async fn insert(&self, committed: &(dyn Fn(usize, usize) + Send + Sync)) -> Result<(), CommitError> {
+        let count = |egts: usize, rows: usize| {
+            self.count(egts, rows);
+            committed(egts, rows);
+        };
+        let inserted = self.rows.insert(&count).await;
+        if let Err(error) = &inserted {
+            self.commits.add_error(error);
+        }
+        inserted
     }
 }

@@ -1,20 +1,20 @@
 //! Rows of a statement that commits all of them or none, written ahead while more come.
 //!
 //! Where the store does that for the table ([`StagedRows`]), a task hands them over window by window, and at the end they only
-//! have to be made the table's. Whatever goes wrong here costs nothing but that: the rows are kept until they are committed,
-//! and are committed as if nothing had been written ahead.
+//! have to be made the table's. As long as the rows are kept too, whatever goes wrong here costs nothing but that: they
+//! are committed as if nothing had been written ahead.
 
 use std::sync::Arc;
 
 use tablegate_store::model::TableName;
-use tablegate_store::table::{NewEntities, StagedRows, TableStore};
+use tablegate_store::table::{NewEntities, StagedRows, StoreError, TableStore};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// A task that writes ahead what it is given. Dropped, what it wrote is forgotten.
 pub(super) struct Ahead {
     windows: mpsc::Sender<NewEntities>,
-    task: JoinHandle<Option<Box<dyn StagedRows>>>,
+    task: JoinHandle<Result<Option<Box<dyn StagedRows>>, StoreError>>,
 }
 
 impl Ahead {
@@ -34,10 +34,14 @@ impl Ahead {
         !self.windows.is_closed()
     }
 
-    /// All of them were handed over: where they are all written, what has them.
-    pub(super) async fn finish(self) -> Option<Box<dyn StagedRows>> {
+    /// All of them were handed over: what has them. `None` where the store does not write them ahead.
+    ///
+    /// # Errors
+    /// Why they could not be written.
+    pub(super) async fn finish(self) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
         drop(self.windows);
-        self.task.await.ok().flatten()
+        let ended = |_| StoreError::Unavailable("the task that writes ahead ended early".to_owned());
+        self.task.await.map_err(ended)?
     }
 }
 
@@ -45,19 +49,10 @@ async fn write_ahead(
     store: Arc<dyn TableStore>,
     table: TableName,
     mut windows: mpsc::Receiver<NewEntities>,
-) -> Option<Box<dyn StagedRows>> {
-    let rows = match store.stage(&table).await {
-        Ok(rows) => rows?,
-        Err(error) => {
-            tracing::debug!(%error, "rows are not written ahead");
-            return None;
-        }
-    };
+) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
+    let Some(rows) = store.stage(&table).await? else { return Ok(None) };
     while let Some(window) = windows.recv().await {
-        if let Err(error) = rows.write(window).await {
-            tracing::debug!(%error, "rows are not written ahead any more");
-            return None;
-        }
+        rows.write(window).await?;
     }
-    Some(rows)
+    Ok(Some(rows))
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{ETag, EntityKey};
 use tablegate_store::table::{
-    Batch, CommitError, EntityWindow, IfMatch, KnownChange, Operation, Rejection, StoreError, TableStore, Written,
-    payload,
+    Batch, CommitError, EntityWindow, IfMatch, KnownChange, NewEntities, Operation, Rejection, StoreError, TableStore,
+    Written, payload,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -21,6 +21,7 @@ use super::held_back::HeldBack;
 use super::held_back_space::HeldBackSpace;
 use super::in_flight::{Columns, Egt, Failure, Handed, InFlight};
 use super::locks::Mark;
+use super::only_ahead::OnlyAhead;
 use super::window::Window;
 use crate::observe::Footprint;
 use crate::progress::{Report, Shown};
@@ -59,6 +60,8 @@ pub(crate) struct EgtWriter {
     outset: Mark,
     /// What was collected from the beginning on, while all of it may still be committed together.
     held_back: Option<HeldBack>,
+    /// The same once it is too much to be kept, and only written ahead.
+    only_ahead: Option<OnlyAhead>,
 }
 
 impl EgtWriter {
@@ -76,6 +79,7 @@ impl EgtWriter {
             claims: None,
             outset: Mark::default(),
             held_back: None,
+            only_ahead: None,
         }
     }
 
@@ -98,8 +102,8 @@ impl EgtWriter {
 
     /// For a table that nobody else sees yet: what is written goes with it, unless it is committed.
     #[must_use]
-    pub(crate) fn unseen(mut self) -> Self {
-        self.in_flight.set_unseen(self.relation.stored.name.clone());
+    pub(crate) fn unseen(mut self, space: &Arc<HeldBackSpace>) -> Self {
+        self.in_flight.set_unseen(self.relation.stored.name.clone(), space);
         self
     }
 
@@ -177,7 +181,8 @@ impl EgtWriter {
 
     /// Whether the statement has become more than one entity group transaction.
     pub(crate) fn has_begun(&self) -> bool {
-        self.in_flight.is_running() || self.held_back.as_ref().is_some_and(|held_back| !held_back.is_empty())
+        let holds_back = self.held_back.as_ref().is_some_and(|held_back| !held_back.is_empty());
+        self.in_flight.is_running() || holds_back || self.only_ahead.is_some()
     }
 
     /// Takes many rows, and hands them over. False where they are to be pushed one by one: somebody else has locked one of
@@ -195,8 +200,12 @@ impl EgtWriter {
             Some(positions) => positions.to_vec(),
             None => (self.position..self.position + count).collect(),
         };
+        if self.only_ahead.as_mut().is_some_and(|ahead| !window.as_new().is_some_and(|new| ahead.takes(new))) {
+            self.commit_only_ahead(window.as_new().zip(Some(&positions))).await?;
+        }
         let mut locks = None;
         if self.held_back.is_none()
+            && self.only_ahead.is_none()
             && self.binds_everybody()
             && let Some(claims) = &self.claims
         {
@@ -243,7 +252,21 @@ impl EgtWriter {
     async fn hand_over(&mut self, window: Handed) -> SqlResult<()> {
         if let Some(held_back) = &mut self.held_back {
             held_back.push(window).await;
-            return if held_back.is_full() { self.commit_held_back().await } else { Ok(()) };
+            if !held_back.is_full() {
+                return Ok(());
+            }
+            self.only_ahead = held_back.let_go();
+            if self.only_ahead.is_none() {
+                return self.commit_held_back().await;
+            }
+            self.held_back = None;
+            return Ok(());
+        }
+        if let Some(ahead) = &mut self.only_ahead
+            && let Some(new) = window.as_new()
+        {
+            ahead.push(new.clone()).await;
+            return Ok(());
         }
         self.in_flight.hand_over(window).await;
         if self.in_flight.has_stopped() { self.drain().await } else { Ok(()) }
@@ -264,7 +287,6 @@ impl EgtWriter {
         {
             let mut claims = claims.of_next_transaction();
             let keys = held_back.rows().map(|(pair, _)| pair);
-            // Of an empty table all rows are as good as these, for the short time, and are locked without a look at each.
             let are_all_locked =
                 held_back.is_written_ahead() && claims.lock_all_rows(&self.relation, LockStrength::Update);
             if !are_all_locked && !claims.lock_rows(&self.relation, keys, LockStrength::Update) {
@@ -282,16 +304,38 @@ impl EgtWriter {
             committed = self.in_flight.publish(&*rows, held_back.extent()).await;
         }
         if let Ok(false) = committed {
-            let is_long = held_back.is_long();
             let (windows, _taken) = held_back.into_windows();
-            let done = match is_long {
-                true => self.in_flight.run_in_turn(windows).await,
-                false => self.in_flight.run_together(windows).await,
-            };
-            committed = done.map(|()| true);
+            committed = self.in_flight.run_together(windows).await.map(|()| true);
         }
         drop(locks);
         committed.map(drop).map_err(|failure| self.told(failure))
+    }
+
+    /// Has what was only written ahead in the table. One of the keys that come `next`, from these places in the input, may
+    /// be among it.
+    async fn commit_only_ahead(&mut self, next: Option<(&NewEntities, &Vec<u64>)>) -> SqlResult<()> {
+        let Some(ahead) = self.only_ahead.take() else { return Ok(()) };
+        let extent = ahead.extent();
+        let committed = async {
+            let rows = ahead.finish().await?;
+            if let Some((new, positions)) = next
+                && let Some(place) = rows.first_known(new).await?
+            {
+                let (key, reason) = (new.keys().key(place), Rejection::EntityExists);
+                let refused = CommitError::Rejected { index: 0, key, reason };
+                return Err(Failure::of(refused, &positions[place..=place]));
+            }
+            // Where others have locked rows there are those of others by now, or will be: each is then looked at.
+            let mut locks = self.claims.as_ref().filter(|_| self.binds_everybody()).map(Claims::of_next_transaction);
+            if let Some(claims) = &mut locks {
+                claims.lock_all_rows(&self.relation, LockStrength::Update);
+            }
+            match self.in_flight.publish(&*rows, extent).await {
+                Ok(false) => self.in_flight.insert(&*rows).await,
+                published => published.map(drop),
+            }
+        };
+        committed.await.map_err(|failure| self.told(failure))
     }
 
     /// Commits what is left.
@@ -300,6 +344,7 @@ impl EgtWriter {
     /// As [`EgtWriter::push`].
     pub(crate) async fn finish(&mut self) -> SqlResult<BTreeMap<EntityKey, Written>> {
         let mut egts = self.collected()?;
+        self.commit_only_ahead(None).await?;
         if let Some(held_back) = &mut self.held_back
             && (egts.len() > 1 || !held_back.is_empty())
         {
@@ -358,6 +403,7 @@ impl EgtWriter {
         }
         let mut egts = self.collected()?;
         self.show();
+        self.commit_only_ahead(None).await?;
         if self.held_back.is_some() {
             return self.hand_over(Handed::Egts(egts)).await;
         }

@@ -4,29 +4,25 @@
 use std::sync::Arc;
 
 use tablegate_store::model::{EntityKey, TableName};
-use tablegate_store::table::{Operation, SeededHash, StagedRows, TableStore};
+use tablegate_store::table::{Operation, SeededHash, StagedRows, StoreError, TableStore};
 
 use super::ahead::Ahead;
 use super::held_back_space::{HeldBackSpace, Taken};
 use super::in_flight::{Columns, Handed};
+use super::only_ahead::OnlyAhead;
 
 /// How much is held back at most, counted as rows take memory until they are written: less where many statements share
 /// the memory.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The same where the rows are being written ahead, and only have to be made the table's.
-const BYTES_MAX_AHEAD: usize = 96 * 1024 * 1024;
-/// More than this, which is some windows more than [`BYTES_MAX`], is never written at once.
-const BYTES_AT_ONCE: usize = 72 * 1024 * 1024;
 /// What each row takes besides its values, until all of them are written at once.
 const ROW_BYTES: usize = 128;
-/// The same where they are being written: its place in the input, and in a set of locks.
-const ROW_BYTES_AHEAD: usize = 24;
 
 /// Windows that wait for each other, on their way into one table.
 pub(super) struct HeldBack {
     store: Arc<dyn TableStore>,
     table: TableName,
     windows: Vec<Handed>,
+    space: Arc<HeldBackSpace>,
     taken: Taken,
     /// There is no memory left to hold back more.
     is_short: bool,
@@ -36,7 +32,8 @@ pub(super) struct HeldBack {
 
 impl HeldBack {
     pub(super) fn new(store: Arc<dyn TableStore>, table: TableName, space: &Arc<HeldBackSpace>) -> Self {
-        Self { store, table, windows: Vec::new(), taken: space.begin(), is_short: false, ahead: None }
+        let (space, taken) = (space.clone(), space.begin());
+        Self { store, table, windows: Vec::new(), space, taken, is_short: false, ahead: None }
     }
 
     pub(super) async fn push(&mut self, window: Handed) {
@@ -62,10 +59,7 @@ impl HeldBack {
                     |operation: &Operation| ROW_BYTES + operation.entity().map_or(0, |entity| entity.stored_size());
                 operations.map(bytes).sum::<usize>()
             }
-            Handed::Columns(Columns { window, .. }) => {
-                let row = if self.is_written_ahead() { ROW_BYTES_AHEAD } else { ROW_BYTES };
-                window.bytes() + row * window.len()
-            }
+            Handed::Columns(Columns { window, .. }) => window.bytes() + ROW_BYTES * window.len(),
         };
         self.is_short |= !self.taken.add(bytes);
         self.windows.push(window);
@@ -77,12 +71,7 @@ impl HeldBack {
 
     /// Whether it is too much to wait any longer.
     pub(super) fn is_full(&self) -> bool {
-        self.is_short || self.taken.bytes() >= if self.is_written_ahead() { BYTES_MAX_AHEAD } else { BYTES_MAX }
-    }
-
-    /// Whether it is too much to be written at once, should it turn out that it is not written ahead.
-    pub(super) fn is_long(&self) -> bool {
-        self.taken.bytes() > BYTES_AT_ONCE
+        self.is_short || self.taken.bytes() >= BYTES_MAX
     }
 
     /// Whether the store takes the rows ahead: the table was empty.
@@ -92,7 +81,16 @@ impl HeldBack {
 
     /// All rows, where all of them are written ahead.
     pub(super) async fn written_ahead(&mut self) -> Option<Box<dyn StagedRows>> {
-        self.ahead.take()?.finish().await
+        let log = |error: &StoreError| tracing::debug!(%error, "rows are not written ahead");
+        self.ahead.take()?.finish().await.inspect_err(log).ok().flatten()
+    }
+
+    /// Keeps them no longer, where they are all written ahead, and no key is there twice. Else they are to be committed.
+    pub(super) fn let_go(&mut self) -> Option<OnlyAhead> {
+        // Their memory is as good as free.
+        self.taken = self.space.begin();
+        let windows = self.windows.iter().filter_map(Handed::as_new);
+        OnlyAhead::of(&mut self.ahead, windows, &self.space)
     }
 
     /// How many entity group transactions there are, and rows.

@@ -22,7 +22,8 @@ use tokio::task::JoinHandle;
 
 use super::claims::Claims;
 use super::egt_writer::EgtCount;
-use super::fill::{Windows, fill};
+use super::fill::{Unseen, Windows, fill};
+use super::held_back_space::HeldBackSpace;
 use super::together::Together;
 use crate::progress::Tally;
 
@@ -61,8 +62,8 @@ impl Handed {
     /// Columns of new rows.
     pub(super) fn as_new(&self) -> Option<&NewEntities> {
         match self {
-            Handed::Columns(Columns { window: EntityWindow::New(new), .. }) => Some(new),
-            Handed::Columns(Columns { window: EntityWindow::Known(_), .. }) | Handed::Egts(_) => None,
+            Handed::Columns(Columns { window, .. }) => window.as_new(),
+            Handed::Egts(_) => None,
         }
     }
 }
@@ -84,7 +85,7 @@ pub(super) struct InFlight {
     /// The new versions, kept on request.
     written: Option<Vec<(EntityKey, Written)>>,
     /// The table, where nobody else sees it yet.
-    unseen: Option<TableName>,
+    unseen: Option<Unseen>,
 }
 
 /// What the statement and its commits both see.
@@ -125,8 +126,8 @@ impl InFlight {
     }
 
     /// All of it goes into this table, which nobody else sees yet.
-    pub(super) fn set_unseen(&mut self, table: TableName) {
-        self.unseen = Some(table);
+    pub(super) fn set_unseen(&mut self, table: TableName, space: &Arc<HeldBackSpace>) {
+        self.unseen = Some(Unseen { table, space: space.clone() });
     }
 
     /// Whether nobody else sees the table yet.
@@ -246,20 +247,6 @@ impl InFlight {
         Ok(())
     }
 
-    /// Commits these one after the other, when nothing else is under way.
-    ///
-    /// # Errors
-    /// What failed: those before are committed.
-    pub(super) async fn run_in_turn(&mut self, windows: Vec<Handed>) -> Result<(), Failure> {
-        for window in windows {
-            if self.has_stopped() {
-                break;
-            }
-            self.hand_over(window).await;
-        }
-        self.drain().await
-    }
-
     /// Has rows in their table that were written ahead: so many entity group transactions, and rows. False where they can
     /// not be.
     ///
@@ -272,8 +259,17 @@ impl InFlight {
                 Ok(true)
             }
             Ok(false) => Ok(false),
-            Err(error) => Err(Failure::of(error.into(), &[])),
+            Err(error) => Err(error.into()),
         }
+    }
+
+    /// Inserts rows that were written ahead into a table that has others.
+    ///
+    /// # Errors
+    /// What failed: those before are committed.
+    pub(super) async fn insert(&self, rows: &dyn StagedRows) -> Result<(), Failure> {
+        let count = |egts, rows| self.shared.tally.add_many(egts, rows);
+        rows.insert(&count).await.map_err(|error| Failure::of(error, &[]))
     }
 
     /// Removes all rows of a table, so many, if it is unchanged since this commit. False where they are to be removed one by one.
@@ -287,7 +283,7 @@ impl InFlight {
                 Ok(true)
             }
             Ok(None) => Ok(false),
-            Err(error) => Err(Failure::of(error.into(), &[])),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -340,8 +336,8 @@ impl InFlight {
                 return dispatcher.run(windows).await;
             }
             let mut windows = Windows::new(windows);
-            if let Some(table) = unseen
-                && let Err(failure) = fill(&*store, &table, &shared, &mut windows).await
+            if let Some(unseen) = unseen
+                && let Err(failure) = fill(&*store, &unseen, &shared, &mut windows).await
             {
                 let mut ended = Ended::default();
                 ended.fail_with(failure, &shared);
@@ -527,6 +523,12 @@ impl Ended {
         if self.failure.as_ref().is_none_or(|known| failure.rank < known.rank) {
             self.failure = Some(failure);
         }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::of(error.into(), &[])
     }
 }
 

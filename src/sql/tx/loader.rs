@@ -4,11 +4,13 @@
 //! collected in key order and handed over in windows, one of which is written while the next one is collected.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tablegate_store::model::{Entity, EntityKey, TableName};
 use tablegate_store::table::{Batch, CommitError, NewEntities, Operation, Rejection};
 use tablegate_types::error::{SqlError, SqlResult};
 
+use super::held_back_space::HeldBackSpace;
 use super::in_flight::{Columns, Egt, Failure, InFlight};
 use super::window::{BYTES_MAX, OPERATIONS_MAX};
 use crate::batches::pack;
@@ -43,9 +45,14 @@ impl TableLoader {
     ///
     /// # Errors
     /// 0A000 for a table of a place without a store.
-    pub(crate) fn new(stores: &Stores, table: &StoredTable, report: Report) -> SqlResult<Self> {
+    pub(crate) fn new(
+        stores: &Stores,
+        table: &StoredTable,
+        space: &Arc<HeldBackSpace>,
+        report: Report,
+    ) -> SqlResult<Self> {
         let mut in_flight = InFlight::new(stores.at(table.place)?.clone());
-        in_flight.set_unseen(table.name.clone());
+        in_flight.set_unseen(table.name.clone(), space);
         Ok(Self {
             in_flight,
             table: table.name.clone(),

@@ -26,6 +26,13 @@ impl EntityWindow {
         }
     }
 
+    pub fn as_new(&self) -> Option<&NewEntities> {
+        match self {
+            EntityWindow::New(new) => Some(new),
+            EntityWindow::Known(_) => None,
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.keys().len()
     }

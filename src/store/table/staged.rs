@@ -5,22 +5,35 @@
 
 use async_trait::async_trait;
 
-use super::{NewEntities, StoreError};
+use super::{CommitError, NewEntities, StoreError};
 
 /// Rows on their way into a table that is empty: written, and seen by nobody. Dropped, they are forgotten.
 #[async_trait]
 pub trait StagedRows: Send + Sync {
-    /// Writes rows. None of their keys was given before: that is for the caller to see to, before it publishes them.
+    /// Writes rows. None of their keys was given before: that is for the caller to see to, with
+    /// [`StagedRows::first_known`] where it is not sure, before it publishes them.
     ///
     /// # Errors
     /// What the disk says. Nothing more can be done with the rows then.
     async fn write(&self, entities: NewEntities) -> Result<(), StoreError>;
 
+    /// The place of the first of these whose key was given before.
+    ///
+    /// # Errors
+    /// As [`StagedRows::write`].
+    async fn first_known(&self, entities: &NewEntities) -> Result<Option<usize>, StoreError>;
+
     /// From now on they are in the table: when it returns, all are durable, and later readers see them all. False where
-    /// the table is not any more what it was when they were begun, and empty: then none of them is, and what was staged is
-    /// forgotten.
+    /// the table is not any more what it was when they were begun, and empty: then none of them is.
     ///
     /// # Errors
     /// As [`TableStore::commit`](super::TableStore::commit); [`StoreError::OutcomeUnknown`] where they may be in the table.
     async fn publish(&self) -> Result<bool, StoreError>;
+
+    /// Inserts them into the table as it is, many entity group transactions at a time, as if they came only now; the
+    /// numbers of transactions and of rows are told as they are committed. They are staged no longer.
+    ///
+    /// # Errors
+    /// As [`TableStore::commit`](super::TableStore::commit): those that were told before are committed.
+    async fn insert(&self, committed: &(dyn Fn(usize, usize) + Send + Sync)) -> Result<(), CommitError>;
 }
