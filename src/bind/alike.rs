@@ -34,8 +34,9 @@ fn heads_are_alike(one: &ExprKind, other: &ExprKind, hashes: &[u64]) -> bool {
         (K::Constant(one), K::Constant(other)) => match (one, other) {
             (Literal::Null, Literal::Null) => true,
             (Literal::Value(one), Literal::Value(other)) => one == other,
+            (Literal::Read { value: one, .. }, Literal::Read { value: other, .. }) => one == other,
             (Literal::Text(one), Literal::Text(other)) => one == other,
-            _ => false,
+            (Literal::Null | Literal::Value(_) | Literal::Read { .. } | Literal::Text(_), _) => false,
         },
         (K::Operation { links: ours, .. }, K::Operation { links: theirs, .. }) => {
             ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(one, other)| one.operator == other.operator)

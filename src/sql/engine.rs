@@ -25,7 +25,7 @@ use super::activity::Sessions;
 use super::catalog::Catalog;
 use super::copies::Copies;
 use super::grouping::GroupByDictionary;
-use super::in_turn::{CallsInOrder, SortedUnions};
+use super::in_turn::{CallsInOrder, MadeRowsInOrder, SortedUnions};
 use super::login::{Account, Accounts, Role};
 use super::mount::MountedStore;
 use super::notify::Hub;
@@ -394,6 +394,7 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     rules.extend(with_run_time_filters(false_order::unseen(PhysicalOptimizer::new().rules)));
     // The engine's last rule checks the plan.
     rules.insert(rules.len() - 1, Arc::new(SortedUnions));
+    rules.push(Arc::new(MadeRowsInOrder));
     rules.push(Arc::new(GroupByDictionary));
     rules.push(Arc::new(false_order::RealSorts));
     stoppable::physical(rules)

@@ -130,8 +130,10 @@ pub fn declared_of_oid(wanted: u32, modifier: i32) -> Option<SqlType> {
         SqlType::Numeric(_) => {
             let packed = modifier - MODIFIER_OFFSET;
             let (precision, scale) = ((packed >> 16) & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024);
-            let (precision, scale) = (u8::try_from(precision).ok()?, i8::try_from(scale).ok()?);
-            let is_held = precision <= BARE_NUMERIC_PRECISION && (0..=precision.cast_signed()).contains(&scale);
+            // More digits than there can be bind nobody.
+            let precision = u8::try_from(precision).map_or(BARE_NUMERIC_PRECISION, |p| p.min(BARE_NUMERIC_PRECISION));
+            let scale = i8::try_from(scale).ok()?;
+            let is_held = (0..=precision.cast_signed()).contains(&scale);
             is_held.then_some(SqlType::Numeric(Some((precision, scale))))
         }
         SqlType::Time => of_time(TimeType::Time),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{Constraint, Constraints, Result};
+use datafusion::common::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use tablegate_store::table::{Promises, TableSize};
@@ -21,7 +21,6 @@ pub(crate) struct RelationProvider {
     relation: Arc<Relation>,
     /// Of the store that the relation is in.
     promises: Promises,
-    constraints: Constraints,
     /// How large it is about, where the store counts that.
     size: Option<TableSize>,
     /// The store splits scans of it.
@@ -34,17 +33,7 @@ pub(crate) struct RelationProvider {
 
 impl RelationProvider {
     pub(crate) fn new(relation: Arc<Relation>, size: Option<TableSize>, promises: Promises) -> Self {
-        let key = relation.key_columns();
-        let keys = if key.is_empty() { Vec::new() } else { vec![Constraint::PrimaryKey(key)] };
-        Self {
-            relation,
-            promises,
-            constraints: Constraints::new_unverified(keys),
-            size,
-            splits: false,
-            values: Vec::new(),
-            target: None,
-        }
+        Self { relation, promises, size, splits: false, values: Vec::new(), target: None }
     }
 
     /// The statement locks rows of it, under this number.
@@ -92,11 +81,7 @@ impl TableProvider for RelationProvider {
         Arc::clone(&self.relation.arrow_schema)
     }
 
-    /// The primary key: every other column depends on it, so GROUP BY needs no more.
-    fn constraints(&self) -> Option<&Constraints> {
-        Some(&self.constraints)
-    }
-
+    /// A primary key is not told: the engine holds it for the key of groups of joined rows too, where it is a part of it.
     fn table_type(&self) -> TableType {
         TableType::Base
     }

@@ -26,7 +26,7 @@ use super::dialect::utility::UtilityCommand;
 use super::dialect::words::Unexpected;
 use super::dialect::{
     change, comment, fetch_first, grant, item_assignment, like, names, not_done, operators, plain, role, set_forms,
-    storage, transaction, utility,
+    signs, storage, transaction, utility,
 };
 use super::numbers;
 use super::source::SourceText;
@@ -68,7 +68,7 @@ fn tokens_of(sql: &SourceText) -> SqlResult<Vec<TokenWithSpan>> {
     Tokenizer::new(&PostgreSqlDialect {}, sql)
         .tokenize_with_location()
         .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(sql.position(e.location)))
-        .and_then(|tokens| with_continued_strings(sql, tokens))
+        .and_then(|tokens| with_continued_strings(sql, signs::apart(tokens)))
 }
 
 /// Strings with nothing but white space and a line's end between them are one.

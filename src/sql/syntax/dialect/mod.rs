@@ -8,7 +8,7 @@
 //!                    commands that are read so
 //!     alter, change, create_as, like, overriding, row_locks, storage
 //!                    parts of statements whose rest sqlparser reads
-//!     respell, fetch_first, grouped_queries, operators, plain, set_forms
+//!     respell, fetch_first, grouped_queries, operators, plain, set_forms, signs
 //!                    spellings for which it has others
 //!     names          words that it keeps from being names
 //!     not_done       forms for which nothing stands
@@ -39,6 +39,7 @@ mod search_cycle;
 pub(crate) mod sequence;
 pub(crate) mod set_config;
 pub(crate) mod set_forms;
+pub(crate) mod signs;
 pub(crate) mod storage;
 pub(crate) mod transaction;
 pub(crate) mod utility;

@@ -2,7 +2,7 @@
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
-use tablegate_bind::catalogue::oids;
+use tablegate_bind::catalogue::oids::{self, Oid};
 use tablegate_bind::expr::{BoundExpr, CastMethod, ExprKind, Literal, Written};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::input::parse_text;
@@ -62,19 +62,27 @@ impl Pass<'_> {
         let ExprKind::Cast { value, method, written, .. } = &expr.kind else {
             return Err(SqlError::not_supported("a cast of this kind"));
         };
+        // A number that is cast where it stands is read as the type that it is cast to, so that `1e300::float8` is one.
+        if let (ExprKind::Constant(Literal::Text(digits)), oids::NUMERIC) = (&value.kind, value.ty.oid)
+            && !fits(digits)
+        {
+            return literal::reading(digits, &type_of(expr)?, self.parameters());
+        }
         match (written, method) {
+            // What is called takes no greater number, other than what is assigned to.
+            (Written::Implicitly, _) if is_narrowed(value.ty.oid, expr.ty.oid) => {
+                self.cast_to(self.bound_operand(value, around)?, &type_of(expr)?)
+            }
+            // Spaces at the end of a char(n) count for nothing.
+            (Written::Implicitly, _) if expr.ty.oid == oids::BPCHAR && value.ty.oid == oids::VARCHAR => {
+                self.bound_call("rtrim", vec![self.bound_operand(value, around)?], around)
+            }
             (Written::Implicitly, _) => self.bound(value, around),
             (Written::Explicitly, CastMethod::Row | CastMethod::Domain) => {
                 Err(SqlError::not_supported("a cast to a row type"))
             }
             (Written::Explicitly, _) => {
                 let to = type_of(expr)?;
-                // A number that is cast where it stands is read as the type that it is cast to, so that `1e300::float8` is one.
-                if let (ExprKind::Constant(Literal::Text(digits)), oids::NUMERIC) = (&value.kind, value.ty.oid)
-                    && !fits(digits)
-                {
-                    return literal::reading(digits, &to, self.parameters());
-                }
                 let operand = self.bound_operand(value, around)?;
                 match asks_the_catalog(&to) {
                     true => self.cast_of_catalog(operand, &to, around),
@@ -114,7 +122,21 @@ fn type_of(expr: &BoundExpr) -> SqlResult<SqlType> {
     match declared {
         Some(declared) if is_value(&declared) => Ok(declared),
         Some(declared) => Err(SqlError::not_supported(format!("a value of type {declared}"))),
+        None if expr.ty.oid == oids::NUMERIC => {
+            Err(SqlError::not_supported("a numeric whose scale is negative, or greater than its precision")
+                .with_hint("Use a scale between 0 and the precision, of at most 76."))
+        }
         None => Err(SqlError::not_supported(format!("a value of the type with OID {}", expr.ty.oid))),
+    }
+}
+
+/// Whether a number becomes one of an integer type that may not have room for it.
+fn is_narrowed(from: Oid, to: Oid) -> bool {
+    let wider = [oids::INT4, oids::INT8, oids::NUMERIC, oids::FLOAT4, oids::FLOAT8];
+    match to {
+        oids::INT2 => wider.contains(&from),
+        oids::INT4 => wider[1..].contains(&from),
+        _ => false,
     }
 }
 

@@ -227,7 +227,10 @@ impl<'p> Forms<'p> {
         };
         let text = member("->>")?;
         match to {
-            SqlType::Json | SqlType::Jsonb => Ok(when(text.is_not_null(), member("->")?).end()?),
+            SqlType::Json | SqlType::Jsonb => {
+                let document = when(text.is_not_null(), member("->")?).end()?;
+                self.0.cast_to(self.0.operand(document, around.schema())?, to)
+            }
             _ => self.0.cast_to(self.0.operand(text, around.schema())?, to),
         }
     }

@@ -304,8 +304,12 @@ impl Pass<'_> {
         Ok(is_computed.then_some((bounds, distances)))
     }
 
-    /// A time of day that is sorted by, as an instant of one day, where a frame has distances: these the engine takes off and puts
-    /// on. Whether it is one.
+    /// What is sorted by as the engine can take the distances of a frame off it and put them on: a time of day as an instant of
+    /// one day, and an instant, where the distances are days, as a time in the session's zone, where days have other lengths.
+    /// Whether it is a time of day.
+    ///
+    /// # Errors
+    /// 0A000 for intervals.
     fn instants_of_times(&self, frame: &Frame, key: &mut Expr, around: &dyn Surroundings) -> SqlResult<bool> {
         let is_distance = |bound: &FrameBound| matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_));
         if !is_distance(&frame.start) && !is_distance(&frame.end) {
@@ -318,6 +322,12 @@ impl Pass<'_> {
                 *key = Expr::Cast(Cast::new(Box::new(micros), DataType::Timestamp(TimeUnit::Microsecond, None)));
                 Ok(true)
             }
+            DataType::Timestamp(_, Some(_)) if is_distance_of_days(&frame.start) && is_distance_of_days(&frame.end) => {
+                *key = self.cast_to(operand, &SqlType::Timestamp)?;
+                Ok(false)
+            }
+            DataType::Interval(_) => Err(SqlError::not_supported("a RANGE frame with a distance over intervals")
+                .with_hint("Order by EXTRACT(epoch FROM ...), with distances in seconds.")),
             _ => Ok(false),
         }
     }
@@ -406,6 +416,12 @@ fn frame_of(frame: &Frame, key: Option<&DataType>, is_of_times: bool) -> SqlResu
     };
     let (start, end) = (bound(&frame.start, "starting")?, bound(&frame.end, "ending")?);
     Ok(WindowFrame::new_bounds(units, start, end))
+}
+
+/// Whether a bound is no distance, or one without hours and what is below them.
+fn is_distance_of_days(bound: &FrameBound) -> bool {
+    let (FrameBound::Preceding(offset) | FrameBound::Following(offset)) = bound else { return true };
+    matches!(constant(offset), Some(ScalarValue::IntervalMonthDayNano(Some(span))) if span.nanoseconds == 0)
 }
 
 /// The sign of an interval is that of all of it, in months of 30 days.
