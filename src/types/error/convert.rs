@@ -245,7 +245,8 @@ fn from_plan_text(text: String) -> Box<SqlError> {
     } else if text.contains("Unsupported") || text.contains("not supported") {
         ErrorKind::FeatureNotSupported
     } else {
-        ErrorKind::Syntax
+        // What a statement means is known before: the engine cannot do it, and its words say nothing to who wrote it.
+        return SqlError::not_supported("a query of this form");
     };
     if let (ErrorKind::UndefinedFunction, Some(call)) = (kind, call_in(&text)) {
         return SqlError::new(kind, format!("function {call} does not exist")).with_hint(

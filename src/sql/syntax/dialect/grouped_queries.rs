@@ -1,5 +1,6 @@
-//! Items of ROLLUP, CUBE and GROUPING SETS that sqlparser does not read. It takes the parentheses of a sub-query for those of a
-//! list, so they get others around them; and GROUPING SETS inside of others are spelled as a call.
+//! Items of ROLLUP, CUBE and GROUPING SETS that sqlparser does not read. It takes the parentheses that an item begins with for
+//! those of a list, so a sub-query, and an expression that goes on behind them, get others around them; and GROUPING SETS
+//! inside of others are spelled as a call.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -7,7 +8,18 @@ use tablegate_bind::query::{EMPTY_SET, GROUPING_SETS};
 
 use crate::syntax::{is_significant, keyword};
 
-/// The tokens with one more pair of parentheses around each such sub-query, and calls for sets inside of others.
+/// A pair of parentheses that is open.
+#[derive(Default)]
+struct Open {
+    /// Around the items of a list.
+    is_list: bool,
+    /// Another pair is around it.
+    is_doubled: bool,
+    /// Of a list: another pair is around the item that has begun.
+    is_item_wrapped: bool,
+}
+
+/// The tokens with one more pair of parentheses around each such item, and calls for sets inside of others.
 pub(super) fn with_grouped_queries(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let is_mark = |token: &TokenWithSpan| token.token == mark(GROUPING_SETS);
     let is_list = |token: &TokenWithSpan| {
@@ -18,31 +30,55 @@ pub(super) fn with_grouped_queries(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithS
     }
     let significant = with_calls(tokens.into_iter().filter(is_significant).collect());
     let mut kept = Vec::with_capacity(significant.len() + 2);
-    // Of each pair of parentheses that is open: whether it is around the items of a list, and whether it gets another one.
-    let mut open: Vec<(bool, bool)> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
     for (at, token) in significant.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| significant.get(before));
         match token.token {
             Token::LParen => {
                 let begins_item = before.is_some_and(|before| matches!(before.token, Token::LParen | Token::Comma));
-                let is_item = begins_item && open.last().is_some_and(|(is_list, _)| *is_list);
+                let of_list = open.last_mut().filter(|around| begins_item && around.is_list);
                 let is_query = significant.get(at + 1).and_then(keyword).is_some_and(begins_query);
-                open.push((before.is_some_and(is_list), is_item && is_query));
-                if is_item && is_query {
+                let is_doubled = of_list.is_some() && is_query;
+                let is_wrapped = !is_query && of_list.is_some() && goes_on_behind(&significant[at..]);
+                if let Some(around) = of_list {
+                    around.is_item_wrapped = is_wrapped;
+                }
+                if is_doubled || is_wrapped {
                     kept.push(token.clone());
                 }
                 kept.push(token.clone());
+                open.push(Open { is_list: before.is_some_and(is_list), is_doubled, is_item_wrapped: false });
             }
             Token::RParen => {
-                kept.push(token.clone());
-                if open.pop().is_some_and(|(_, is_doubled)| is_doubled) {
-                    kept.push(token.clone());
+                let Open { is_doubled, is_item_wrapped, .. } = open.pop().unwrap_or_default();
+                let count = 1 + usize::from(is_doubled) + usize::from(is_item_wrapped);
+                kept.extend(std::iter::repeat_n(token.clone(), count));
+            }
+            Token::Comma => {
+                if open.last_mut().is_some_and(|around| std::mem::take(&mut around.is_item_wrapped)) {
+                    kept.push(TokenWithSpan { token: Token::RParen, span: token.span });
                 }
+                kept.push(token.clone());
             }
             _ => kept.push(token.clone()),
         }
     }
     kept
+}
+
+/// Whether an item that begins with parentheses goes on behind them.
+fn goes_on_behind(item: &[TokenWithSpan]) -> bool {
+    let mut depth = 0_usize;
+    let closed = item.iter().position(|token| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    let next = closed.and_then(|closed| item.get(closed + 1));
+    next.is_some_and(|next| !matches!(next.token, Token::Comma | Token::RParen))
 }
 
 fn mark(name: &str) -> Token {

@@ -128,8 +128,14 @@ fn changed<'a>(call: &'a Call, of_scalar: &str, change: impl Fn(usize) -> Change
             out.push_str(json.text());
             return Ok(());
         }
+        let change = change(row);
+        if matches!((&change, json.kind()), (Change::Delete, Kind::Array)) && json.items().next().is_none() {
+            // Of nothing, nothing is deleted, whatever the path is.
+            out.push_str(json.text());
+            return Ok(());
+        }
         text.clear();
-        change_at(json, path, 0, change(row), &mut text)?;
+        change_at(json, path, 0, change, &mut text)?;
         out.push_str(&text);
         Ok(())
     })
