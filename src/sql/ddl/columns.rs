@@ -49,7 +49,7 @@ pub(super) fn typed_column(definition: &ColumnDef, identity: GivenOptions) -> Sq
     let is_serial = serial.is_some();
     let sql_type = serial.map_or_else(|| sql_type(&definition.data_type), Ok)?;
     if sql_type == SqlType::InternalChar {
-        return Err(SqlError::new(ErrorKind::UndefinedObject, "type \"char\" does not exist"));
+        return Err(SqlError::not_supported("type \"char\"").with_hint("Use char(1), or text."));
     }
     if matches!(sql_type, SqlType::Int2Vector | SqlType::OidVector) {
         return Err(SqlError::not_supported(format!("type {sql_type}")).with_hint("Use smallint[] or bigint[]."));
@@ -140,7 +140,8 @@ fn check_name(name: &str, is_raw: bool) -> SqlResult<()> {
         return Err(SqlError::new(
             ErrorKind::ReservedName,
             "column name \"etag\" is reserved for the entity's version",
-        ));
+        )
+        .with_hint("Choose another name."));
     }
     if !is_raw && is_key_or_timestamp(name) {
         let message = format!("column name \"{name}\" is reserved for the system");

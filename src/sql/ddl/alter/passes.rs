@@ -134,6 +134,10 @@ impl Alteration<'_> {
                 Err(SqlError::new(ErrorKind::UndefinedObject, message))
             }
             A::DisableRowLevelSecurity | A::NoForceRowLevelSecurity => Ok(()),
+            A::EnableRowLevelSecurity | A::ForceRowLevelSecurity => {
+                Err(SqlError::not_supported(format!("ALTER TABLE ... {operation}"))
+                    .with_hint("Grant roles SELECT on a view of the rows that they may see, and nothing on the table."))
+            }
             other => Err(SqlError::not_supported(format!("ALTER TABLE ... {other}"))),
         }
     }

@@ -214,10 +214,13 @@ fn of_column(rest: &[&str]) -> SqlResult<Reading> {
         ["SET", "COMPRESSION", ..] => Ok(Reading::Ignored(Some("SET COMPRESSION"))),
         ["SET" | "RESET", "(", ..] => Ok(Reading::Ignored(Some("SET of a column's parameters"))),
         ["OPTIONS", ..] => refused("ALTER COLUMN ... OPTIONS"),
-        ["DROP", "IDENTITY", ..] => refused("ALTER COLUMN ... DROP IDENTITY"),
-        ["DROP", "EXPRESSION", ..] => refused("ALTER COLUMN ... DROP EXPRESSION"),
-        ["SET", "GENERATED" | "INCREMENT" | "START" | "RESTART" | "CACHE" | "MINVALUE" | "MAXVALUE" | "CYCLE", ..]
-        | ["RESTART", ..] => refused("ALTER COLUMN ... SET of an identity's sequence"),
+        ["DROP", "IDENTITY", ..] => column_stays("DROP IDENTITY"),
+        ["DROP", "EXPRESSION", ..] => column_stays("DROP EXPRESSION"),
+        ["SET", "GENERATED", ..] => Err(not_done("ALTER COLUMN ... SET GENERATED")
+            .with_hint("INSERT ... OVERRIDING SYSTEM VALUE gives a column that is GENERATED ALWAYS its value.")),
+        ["SET", "INCREMENT" | "START" | "RESTART" | "CACHE" | "MINVALUE" | "MAXVALUE" | "CYCLE" | "NO", ..]
+        | ["RESTART", ..] => Err(not_done("ALTER COLUMN ... SET of an identity's sequence")
+            .with_hint("Use ALTER SEQUENCE; pg_get_serial_sequence(table, column) gives its name.")),
         _ => Ok(Reading::Parsed),
     }
 }
@@ -230,7 +233,17 @@ fn name_in(token: &TokenWithSpan) -> String {
 }
 
 fn refused(what: &str) -> SqlResult<Reading> {
-    Err(SqlError::not_supported(format!("ALTER TABLE ... {what}")))
+    Err(not_done(what))
+}
+
+/// What would make another kind of column of it.
+fn column_stays(what: &str) -> SqlResult<Reading> {
+    Err(not_done(&format!("ALTER COLUMN ... {what}"))
+        .with_hint("Add a column without it, UPDATE it from this one, drop this one, and give the new one its name."))
+}
+
+fn not_done(what: &str) -> Box<SqlError> {
+    SqlError::not_supported(format!("ALTER TABLE ... {what}"))
 }
 
 /// An unquoted word in upper case, a quoted one or another token as it stands.
