@@ -44,6 +44,16 @@ pub(crate) fn default_as_shown(place: Place, text: &str) -> String {
     })
 }
 
+/// A default beside a sequence that gets another name.
+pub(crate) fn default_after_renaming(place: Place, text: &str, from: &str, to: &str) -> String {
+    let schema = place.schema();
+    renamed(text, |parts| match parts {
+        [name] if name == from => Some(called(place, to)),
+        [of, name] if **of == *schema && name == from => Some(called(place, to)),
+        _ => None,
+    })
+}
+
 /// An expression whose calls of `nextval` name their sequences anew, where there is a new name.
 fn renamed(text: &str, rename: impl Fn(&[String]) -> Option<String>) -> String {
     struct Rename<F> {
