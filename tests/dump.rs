@@ -9,10 +9,19 @@ use crate::support::server::Server;
 /// Tables with what a dump has to keep: types, defaults, checks, keys, counters, comments, a view.
 const SCHEMA: &str = "
     CREATE TABLE airlines (carrier text PRIMARY KEY, name text NOT NULL);
-    CREATE TABLE planes (tailnum text PRIMARY KEY, year int, kind text DEFAULT 'jet', seats int CHECK (seats > 0), price numeric(12, 2));
+    CREATE TABLE planes (tailnum text PRIMARY KEY, year int, kind text COLLATE \"C\" DEFAULT 'jet', seats int CHECK (seats > 0), price numeric(12, 2));
     CREATE TABLE flights (id bigserial, carrier text REFERENCES airlines, tailnum text, dep timestamptz, tags text[], extra jsonb, raw bytea,
         PRIMARY KEY (id));
     CREATE VIEW jets AS SELECT tailnum, seats FROM planes WHERE kind = 'jet';
+    ALTER TABLE planes ADD CONSTRAINT one_of_a_kind UNIQUE (kind, year), ADD CONSTRAINT priced UNIQUE (price) DEFERRABLE;
+    CREATE INDEX by_seats ON planes (seats DESC) WHERE seats > 1;
+    CREATE UNIQUE INDEX by_name ON airlines (lower(name));
+    COMMENT ON INDEX by_seats IS 'the large ones first';
+    COMMENT ON CONSTRAINT priced ON planes IS 'no price twice';
+    CREATE TABLE trips (id integer NOT NULL, tailnum text);
+    CREATE SEQUENCE trips_seq OWNED BY trips.id;
+    ALTER TABLE trips ALTER COLUMN id SET DEFAULT nextval('public.trips_seq'::regclass);
+    CREATE VIEW kinds AS SELECT p.tailnum, p.kind, count(*) AS n FROM planes p GROUP BY p.tailnum;
     COMMENT ON TABLE planes IS 'what flies';
     COMMENT ON COLUMN planes.seats IS 'how many';
     INSERT INTO airlines VALUES ('UA', 'United'), ('AA', E'Ameri\\tcan');
@@ -21,12 +30,17 @@ const SCHEMA: &str = "
         ('UA', 'N1', '2024-01-01 12:00Z', '{a,\"b c\"}', '{\"k\": [1, null]}', '\\x00ff'), ('AA', 'N2', NULL, NULL, NULL, NULL);
     ";
 /// What is asked of both servers; the last writes a row, with the next number.
-const QUESTIONS: [&str; 6] = [
+const QUESTIONS: [&str; 11] = [
     "SELECT * FROM airlines ORDER BY 1",
     "SELECT * FROM planes ORDER BY 1",
     "SELECT * FROM flights ORDER BY 1",
     "SELECT * FROM jets ORDER BY 1",
     "SELECT column_name, data_type, is_nullable, numeric_precision FROM information_schema.columns WHERE table_schema = 'public' ORDER BY table_name, ordinal_position",
+    "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1",
+    "SELECT conname, pg_get_constraintdef(oid), obj_description(oid, 'pg_constraint') FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'u') ORDER BY 1",
+    "SELECT attname, attcollation::int FROM pg_attribute WHERE attrelid = 'planes'::regclass AND attnum > 0 ORDER BY 1",
+    "SELECT obj_description('by_seats'::regclass, 'pg_class'), pg_get_viewdef('kinds'::regclass)",
+    "INSERT INTO trips (tailnum) VALUES ('N1') RETURNING id",
     "INSERT INTO flights (carrier) VALUES ('AA') RETURNING id",
 ];
 

@@ -50,6 +50,8 @@ mod walk;
 pub use self::binder::{
     Binder, BoundSubQuery, Reach, ReachedLevel, SYMMETRIC, SubQueries, VARIADIC, folded, items_of, set_right,
 };
+pub use self::catalogue::collations::{name as collation_name, named as collation_named};
+pub use self::catalogue::oids::DEFAULT_COLLATION;
 pub use self::catalogue::{BuiltInOnly, Catalogue, Lookup, Oid};
 pub use self::expr::{BoundExpr, ExprKind, ExprType};
 pub use self::name::Name;

@@ -215,6 +215,7 @@ pub(super) async fn open_engine(
     let options = EngineConfig {
         query_memory: config.query_memory,
         egt_mode: config.egt_mode,
+        max_connections: config.max_connections,
         slow_statement: config.log_slow,
         transaction_memory: config.transaction_memory,
         spill_folder,

@@ -54,6 +54,8 @@ pub struct EngineConfig {
     pub query_threads: usize,
     /// `egt.mode` of sessions that do not set it.
     pub egt_mode: EgtMode,
+    /// Clients that are served at one time, as the setting `max_connections` says.
+    pub max_connections: usize,
     /// Statements that take so long are logged, unless a session says otherwise.
     pub slow_statement: Option<Duration>,
     /// Memory the collected writes of all open transactions together may hold, in bytes; the rest is in files.
@@ -87,6 +89,7 @@ impl Default for EngineConfig {
             query_memory: 1 << 30,
             query_threads,
             egt_mode: EgtMode::Strict,
+            max_connections: 100,
             slow_statement: None,
             transaction_memory: 64 << 20,
             spill_folder: std::env::temp_dir(),

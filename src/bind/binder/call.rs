@@ -381,7 +381,9 @@ impl Binder<'_> {
                         .with_hint("Could not choose a best candidate function. You might need to add explicit type casts.")
                 }
                 Unresolved::None => {
-                    let hint = if is_ordered {
+                    let hint = if asked.name == "uuid_generate_v4" {
+                        "Use gen_random_uuid()."
+                    } else if is_ordered {
                         "No aggregate function matches the given name and argument types. Perhaps you misplaced ORDER \
                          BY; ORDER BY must appear after all regular arguments of the aggregate."
                     } else {

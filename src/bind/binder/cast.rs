@@ -5,7 +5,7 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::{Binder, folded};
+use super::Binder;
 use crate::catalogue::oids::{self, Oid};
 use crate::catalogue::{CastContext, collations};
 use crate::expr::{BoundExpr, Collation, ExprKind, ExprType, Written};
@@ -77,32 +77,11 @@ impl Binder<'_> {
             let message = format!("collations are not supported by type {}", self.lookup.type_name(value.oid()));
             return Err(SqlError::new(ErrorKind::DatatypeMismatch, message).at_place(at));
         }
-        let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(folded).collect();
-        let known = match parts.as_slice() {
-            [name] => collations::named(name),
-            [schema, name] if schema == "pg_catalog" => collations::named(name),
-            _ => None,
-        };
-        let Some(collation) = known else {
-            if parts.last().is_some_and(|name| is_of_language(name)) {
-                return Err(SqlError::not_supported(format!("collation \"{}\"", parts.join(".")))
-                    .with_hint("Text is ordered by its bytes: leave COLLATE out, or write COLLATE \"C\".")
-                    .at_place(at));
-            }
-            let message = format!("collation \"{}\" for encoding \"UTF8\" does not exist", parts.join("."));
-            return Err(SqlError::new(ErrorKind::UndefinedObject, message).at_place(at));
-        };
+        let collation = collations::named(name).map_err(|error| error.at_place(at))?;
         let ty = ExprType { collation: Collation::Explicit(collation), ..value.ty };
         let start = value.place;
         Ok(BoundExpr::new(ExprKind::Collate { value: Box::new(value), collation, at }, ty, start))
     }
-}
-
-/// Whether a collation is that of a language, which a server may have: `en_US`, `de-x-icu`.
-fn is_of_language(name: &str) -> bool {
-    let language = name.split(['_', '-', '.']).next().unwrap_or_default();
-    let is_short = matches!(language.len(), 2 | 3) && language.bytes().all(|b| b.is_ascii_lowercase());
-    is_short || name == "unicode"
 }
 
 /// What stands in the parentheses.

@@ -152,7 +152,7 @@ impl<'c> Lookup<'c> {
         oid == oids::RECORD || self.is_composite(oid)
     }
 
-    pub(crate) fn collation_of_type(self, oid: Oid) -> Oid {
+    pub fn collation_of_type(self, oid: Oid) -> Oid {
         self.get(oid).map_or(0, |t| t.collation)
     }
 

@@ -229,6 +229,8 @@ pub struct Grouping {
     pub sets: Vec<GroupingSet>,
     /// GROUP BY DISTINCT.
     pub is_distinct: bool,
+    /// Entries of the range table whose other columns the query names, because it groups by their primary key.
+    pub determined: Vec<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn sets_are_each_of_one_element_with_each_of_the_others() {
         let rollup = GroupingSet::Rollup(vec![vec![0], vec![1]]);
-        let grouping = |sets| Grouping { keys: vec![0, 1, 2], sets, is_distinct: false };
+        let grouping = |sets| Grouping { keys: vec![0, 1, 2], sets, ..Grouping::default() };
         assert_eq!(grouping(vec![rollup.clone()]).expanded(), [vec![0, 1], vec![0], vec![]]);
         let with_key = grouping(vec![GroupingSet::Simple(vec![2]), rollup]);
         assert_eq!(with_key.expanded(), [vec![2, 0, 1], vec![2, 0], vec![2]]);

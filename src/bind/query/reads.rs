@@ -25,6 +25,24 @@ impl BoundQuery {
         Level { query: self, outer: None }.add_all(&mut read);
         read
     }
+
+    /// The relations without whose primary key it, or a query inside of it, would name columns that it does not group by.
+    pub fn needed_keys(&self) -> BTreeSet<Oid> {
+        let mut needed = BTreeSet::new();
+        self.add_needed_keys(&mut needed);
+        needed
+    }
+
+    fn add_needed_keys(&self, needed: &mut BTreeSet<Oid>) {
+        for entry in &self.grouping.determined {
+            if let Some(RangeSource::Table { relation, .. }) = self.range.get(*entry).map(|entry| &entry.source) {
+                needed.insert(relation.oid);
+            }
+        }
+        let mut inside = |query: &BoundQuery| deeper(|| query.add_needed_keys(needed));
+        self.for_each_read_query(&mut |query| inside(query));
+        self.sub_queries.iter().for_each(inside);
+    }
 }
 
 impl Level<'_> {

@@ -192,7 +192,7 @@ impl Level<'_> {
             self.namespace.has_aggregates.get() || !self.query.grouping.is_empty() || self.query.having.is_some();
         if is_grouped {
             self.refuse_recursion()?;
-            self.check_grouped()?;
+            self.query.grouping.determined = self.check_grouped()?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ struct Check<'c> {
     others: Vec<&'c BoundExpr>,
     /// The columns that all sets have.
     common: Vec<(usize, usize)>,
-    /// Tables whose primary key is grouped by.
+    /// Whether the primary key of a table is grouped by, of those of which other columns are named.
     determined: HashMap<usize, bool>,
     in_direct_arguments: bool,
     /// What GROUPING names is looked at before any columns.
@@ -28,9 +28,11 @@ struct Check<'c> {
 }
 
 impl Level<'_> {
+    /// Gives the entries of the range table that the query may name because it groups by their primary key.
+    ///
     /// # Errors
     /// 42803 for columns that are not grouped by.
-    pub(super) fn check_grouped(&self) -> SqlResult<()> {
+    pub(super) fn check_grouped(&self) -> SqlResult<Vec<usize>> {
         let query = &self.query;
         let key = |target: &usize| query.targets[*target].expr.without_implicit_casts();
         let column = |expr: &BoundExpr| match expr.kind {
@@ -55,7 +57,11 @@ impl Level<'_> {
             of_grouping_only: false,
         };
         check.clause(query.targets.iter().map(|target| &target.expr))?;
-        check.clause(query.having.iter())
+        check.clause(query.having.iter())?;
+        let mut determined: Vec<usize> =
+            check.determined.into_iter().filter(|(_, is_determined)| *is_determined).map(|(entry, _)| entry).collect();
+        determined.sort_unstable();
+        Ok(determined)
     }
 }
 

@@ -71,6 +71,9 @@ pub struct DeclaredColumn {
     pub name: String,
     /// As `SqlType` prints it.
     pub sql_type: String,
+    /// The number of its collation, where that is not the type's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<u32>,
     pub not_null: bool,
     /// Name of the stored property; none for a column that is part of the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,6 +96,7 @@ impl DeclaredColumn {
         Self {
             name: name.to_owned(),
             sql_type: sql_type.to_string(),
+            collation: None,
             not_null: false,
             property: None,
             default: None,
@@ -112,6 +116,9 @@ pub enum DeclaredKey {
     /// No primary key: a constant PartitionKey, RowKeys that the gateway makes.
     Generated {
         partition: String,
+        /// Whether a primary key that is added is to be escaped.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        escape: bool,
     },
     Relational {
         columns: Vec<DeclaredKeyColumn>,
@@ -151,6 +158,14 @@ impl DeclaredKey {
     /// Whether the column is part of a relational key.
     pub fn names(&self, column: &str) -> bool {
         matches!(self, DeclaredKey::Relational { columns, .. } if columns.iter().any(|c| c.name == column))
+    }
+
+    /// Whether characters that the service does not allow in keys are escaped.
+    pub fn is_escaped(&self) -> bool {
+        match self {
+            DeclaredKey::Raw => false,
+            DeclaredKey::Generated { escape, .. } | DeclaredKey::Relational { escape, .. } => *escape,
+        }
     }
 
     /// The columns of the primary key; none without one.
@@ -222,9 +237,7 @@ impl Declaration {
     pub(super) fn of_entity(place: Place, stored: &StoredEntity) -> SqlResult<Self> {
         let declaration: Self = entry::of_entity(stored)?;
         let mut shown = Self { place, oid: oids::shown(place, declaration.oid), ..declaration };
-        if place.is_mount() {
-            shown.rewrite_defaults(|text| default_as_shown(place, text));
-        }
+        shown.rewrite_defaults(|text| default_as_shown(place, text));
         Ok(shown)
     }
 
@@ -295,7 +308,7 @@ impl Declaration {
             derived: derived_columns(&columns, &codec),
             codec,
             generated_partition: match &self.key {
-                DeclaredKey::Generated { partition } => Some(partition.clone()),
+                DeclaredKey::Generated { partition, .. } => Some(partition.clone()),
                 DeclaredKey::Raw | DeclaredKey::Relational { .. } => None,
             },
             columns,
@@ -331,6 +344,7 @@ impl Declaration {
         Ok(RelationColumn {
             name: column.name.clone(),
             sql_type,
+            collation: column.collation,
             source,
             not_null: column.not_null,
             hidden: false,

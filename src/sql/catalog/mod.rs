@@ -75,7 +75,9 @@ pub(crate) use found::why_another_name;
 pub(crate) use oids::schema_oid;
 pub(crate) use oids::{DATABASE, PUBLIC};
 pub(crate) use sequence::{Sequence, SequenceOptions, SequenceOwner, SequenceState};
-pub(crate) use sequence_names::{called, default_as_kept, default_as_shown, name_of, next_call, sequence_in};
+pub(crate) use sequence_names::{
+    called, default_after_renaming, default_as_kept, default_as_shown, name_of, next_call, sequence_in,
+};
 pub(crate) use session::{Search, SessionCatalog};
 pub(crate) use staged::StagedCatalog;
 pub(crate) use stored::MadeTable;

@@ -30,11 +30,26 @@ pub(crate) fn default_as_kept(place: Place, text: &str) -> String {
     })
 }
 
-/// The way back: `public` is what the store's own catalogue calls its schema.
+/// The way back: `public` is what the store's own catalogue calls its schema. A default is declared with these names too, so
+/// that a sequence beside its table has one name however a statement wrote it.
 pub(crate) fn default_as_shown(place: Place, text: &str) -> String {
+    // A temporary table may count with the sequence of `public` that a temporary one hides.
+    if place.is_temporary() {
+        return text.to_owned();
+    }
     renamed(text, |parts| match parts {
         [name] => Some(called(place, name)),
         [of, name] if of == "public" => Some(called(place, name)),
+        _ => None,
+    })
+}
+
+/// A default beside a sequence that gets another name.
+pub(crate) fn default_after_renaming(place: Place, text: &str, from: &str, to: &str) -> String {
+    let schema = place.schema();
+    renamed(text, |parts| match parts {
+        [name] if name == from => Some(called(place, to)),
+        [of, name] if **of == *schema && name == from => Some(called(place, to)),
         _ => None,
     })
 }
@@ -49,6 +64,7 @@ fn renamed(text: &str, rename: impl Fn(&[String]) -> Option<String>) -> String {
         fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
             if let Expr::Function(function) = expr
                 && let Some(sequence) = sequence_in(function)
+                && !is_oid(sequence)
                 && let Some(name) = (self.rename)(&split_name(sequence))
             {
                 *sequence = name;
@@ -65,17 +81,22 @@ fn renamed(text: &str, rename: impl Fn(&[String]) -> Option<String>) -> String {
     expression.to_string()
 }
 
-/// The text in `nextval('s')` and `nextval('s'::regclass)`.
+/// A number names a relation by its OID.
+fn is_oid(text: &str) -> bool {
+    text.trim().parse::<u32>().is_ok()
+}
+
+/// The text in `nextval('s')`, `nextval('s'::regclass)` and `nextval(('s'::text)::regclass)`.
 pub(crate) fn sequence_in(function: &mut Function) -> Option<&mut String> {
     if name_of(function) != "nextval" {
         return None;
     }
     let FunctionArguments::List(list) = &mut function.args else { return None };
     let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_mut_slice() else { return None };
-    let literal = match argument {
-        Expr::Cast { expr, kind: CastKind::DoubleColon | CastKind::Cast, .. } => &mut **expr,
-        other => other,
-    };
+    let mut literal = argument;
+    while let Expr::Cast { expr, kind: CastKind::DoubleColon | CastKind::Cast, .. } | Expr::Nested(expr) = literal {
+        literal = expr;
+    }
     match literal {
         Expr::Value(value) => match &mut value.value {
             Value::SingleQuotedString(text) => Some(text),

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tablegate_store::model::TableName;
+use tablegate_store::model::{ETag, TableName};
 use tablegate_store::table::{IfMatch, Operation};
 use tablegate_types::error::SqlResult;
 
@@ -36,6 +36,8 @@ pub struct StagedCatalog {
     comments: Option<Arc<SharedComments>>,
     /// Where the sequences stand that are new or start again: they count in this transaction alone.
     counters: BTreeMap<PlacedName, OwnCounter>,
+    /// The versions of the entries of sequences that got another name: none may have given out values since.
+    moved: BTreeMap<PlacedName, ETag>,
     /// Owners and grants, by the OID of the object.
     accesses: BTreeMap<u32, Arc<Access>>,
     /// Found tables that are dropped or moved elsewhere.
@@ -97,6 +99,13 @@ impl StagedCatalog {
     pub fn start_sequence(&mut self, sequence: Sequence, state: SequenceState) {
         self.counters.insert(sequence.placed_name(), Arc::new(Mutex::new(state)));
         self.put_sequence(sequence);
+    }
+
+    /// A sequence that counts in the store goes on under another name, from where it stands in this version of its entry.
+    pub fn move_sequence(&mut self, from: PlacedName, version: ETag, to: Sequence, state: SequenceState) {
+        self.remove_sequence(from.clone());
+        self.moved.insert(from, version);
+        self.start_sequence(to, state);
     }
 
     pub fn remove_sequence(&mut self, name: PlacedName) {
@@ -266,6 +275,7 @@ impl StagedCatalog {
     fn declared(&self, base: &State) -> SqlResult<Vec<Operation>> {
         let mut operations = Vec::new();
         for (name, staged) in &self.sequences {
+            let version = || self.moved.get(name).cloned().map_or(IfMatch::Any, IfMatch::ETag);
             operations.extend(match (base.sequences.get(name), staged) {
                 (None, None) => None,
                 (None, Some(new)) => {
@@ -274,12 +284,12 @@ impl StagedCatalog {
                 }
                 (Some(old), Some(new)) => Some(match self.state_of(new) {
                     // Dropped and made again: the entry's old properties are not the new one's.
-                    Some(state) if old.oid != new.oid => Operation::Replace(new.to_entity(state)?, IfMatch::Any),
+                    Some(state) if old.oid != new.oid => Operation::Replace(new.to_entity(state)?, version()),
                     Some(state) => Operation::Merge(new.to_entity(state)?, IfMatch::Any),
                     // How far its values are given out is not the transaction's to change.
                     None => Operation::Merge(new.definition()?, IfMatch::Any),
                 }),
-                (Some(old), None) => Some(Operation::Delete(old.entity_key()?, IfMatch::Any)),
+                (Some(old), None) => Some(Operation::Delete(old.entity_key()?, version())),
             });
         }
         for (name, staged) in &self.tables {

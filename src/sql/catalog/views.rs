@@ -62,6 +62,9 @@ pub struct ViewUse {
     pub relation: u32,
     /// The columns it names.
     pub columns: Vec<String>,
+    /// Whether it names some of them because it groups by the primary key.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_key: bool,
 }
 
 impl View {
@@ -167,7 +170,7 @@ mod tests {
     #[test]
     fn what_is_written_is_frozen() {
         let columns = vec![ViewColumn::new("a", &SqlType::Int4)];
-        let uses = vec![ViewUse { relation: 16_384, columns: vec!["a".to_owned()] }];
+        let uses = vec![ViewUse { relation: 16_384, columns: vec!["a".to_owned()], needs_key: false }];
         let printed = format!(" SELECT t.a FROM {};", marked("public", "t", false));
         let definition = Definition::of_printed(&printed, &printed);
         let view = View { oid: 16_896, ..View::new("v", columns, definition, uses) };

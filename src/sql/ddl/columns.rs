@@ -2,13 +2,16 @@
 
 use std::collections::HashSet;
 
-use sqlparser::ast::{ColumnDef, ColumnOption, Expr, GeneratedAs, Value};
+use sqlparser::ast::{ColumnDef, ColumnOption, Expr, GeneratedAs, ObjectName, Value};
+use tablegate_bind::{BuiltInOnly, Lookup, collation_named};
 use tablegate_store::model::{PropertyName, limits};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::oid::oid;
 use tablegate_types::sql_type::SqlType;
 
 use super::counters::Counters;
-use crate::catalog::DeclaredColumn;
+use crate::catalog::{DeclaredColumn, default_as_shown};
+use crate::place::Place;
 use crate::syntax::{GivenOptions, fold, serial_type, sql_type};
 
 /// A column of a CREATE TABLE, its type read.
@@ -46,7 +49,7 @@ pub(super) fn typed_column(definition: &ColumnDef, identity: GivenOptions) -> Sq
     let is_serial = serial.is_some();
     let sql_type = serial.map_or_else(|| sql_type(&definition.data_type), Ok)?;
     if sql_type == SqlType::InternalChar {
-        return Err(SqlError::new(ErrorKind::UndefinedObject, "type \"char\" does not exist"));
+        return Err(SqlError::not_supported("type \"char\"").with_hint("Use char(1), or text."));
     }
     if matches!(sql_type, SqlType::Int2Vector | SqlType::OidVector) {
         return Err(SqlError::not_supported(format!("type {sql_type}")).with_hint("Use smallint[] or bigint[]."));
@@ -137,7 +140,8 @@ fn check_name(name: &str, is_raw: bool) -> SqlResult<()> {
         return Err(SqlError::new(
             ErrorKind::ReservedName,
             "column name \"etag\" is reserved for the entity's version",
-        ));
+        )
+        .with_hint("Choose another name."));
     }
     if !is_raw && is_key_or_timestamp(name) {
         let message = format!("column name \"{name}\" is reserved for the system");
@@ -164,10 +168,10 @@ fn options(column: &TypedColumn<'_>, counters: &mut Counters<'_>) -> SqlResult<D
             | ColumnOption::Check(_)
             | ColumnOption::Unique(_)
             | ColumnOption::ForeignKey(_) => {}
-            ColumnOption::Collation(name) if is_c_collation(&name.to_string()) => {}
+            ColumnOption::Collation(name) => declared.collation = collation(&column.sql_type, name)?,
             ColumnOption::Default(expression) => {
                 check_no_value(table, &declared, "default")?;
-                declared.default = default_text(expression);
+                declared.default = default_text(counters.table.place, expression);
             }
             ColumnOption::Generated { generation_expr: Some(expression), .. } => {
                 check_no_value(table, &declared, "generation expression")?;
@@ -219,19 +223,24 @@ fn check_no_value(table: &str, column: &DeclaredColumn, second: &str) -> SqlResu
 }
 
 /// The text that is kept of a DEFAULT: `DEFAULT NULL` is none.
-pub(crate) fn default_text(expression: &Expr) -> Option<String> {
+pub(crate) fn default_text(place: Place, expression: &Expr) -> Option<String> {
     match expression {
         Expr::Value(value) if value.value == Value::Null => None,
-        other => Some(other.to_string()),
+        other => Some(default_as_shown(place, &other.to_string())),
     }
 }
 
-/// Strings order by their bytes, which is what these collations mean.
-fn is_c_collation(name: &str) -> bool {
-    matches!(
-        name.trim_matches('"'),
-        "C" | "POSIX" | "default" | "pg_catalog.\"default\"" | "pg_catalog.default" | "ucs_basic"
-    )
+/// The number of the collation that a column is given; none where that is its type's.
+///
+/// # Errors
+/// 42804 for a type without collations, and what is wrong with the name.
+pub(super) fn collation(sql_type: &SqlType, name: &ObjectName) -> SqlResult<Option<u32>> {
+    let of_type = Lookup::new(&BuiltInOnly).collation_of_type(oid(sql_type));
+    if of_type == 0 {
+        let message = format!("collations are not supported by type {sql_type}");
+        return Err(SqlError::new(ErrorKind::DatatypeMismatch, message));
+    }
+    Ok(Some(collation_named(name)?).filter(|own| *own != of_type))
 }
 
 /// The property that stores a column: its own name where that is legal, else the nearest legal one not yet taken.

@@ -68,6 +68,9 @@ pub(crate) fn add_constraint(
             recorder.unique(constraints, unique.name.as_ref(), &listed, unique)
         }
         TableConstraint::ForeignKey(key) => recorder.foreign_key(constraints, key.name.as_ref(), &key.columns, key),
+        TableConstraint::PrimaryKeyUsingIndex(_) | TableConstraint::UniqueUsingIndex(_) => {
+            Err(SqlError::not_supported("a constraint USING INDEX").with_hint("Name its columns instead of an index."))
+        }
         other => Err(SqlError::not_supported(other.to_string())),
     }
 }

@@ -155,7 +155,7 @@ pub(super) fn read_options(list: &[SqlOption], notices: &mut Vec<Notice>) -> Sql
             "table" => found.stored_name = Some(text),
             "partition_key" => found.partition_key = Some(text),
             "row_key" => found.row_key = Some(text),
-            "key_escape" => found.key_escape = flag()?,
+            "key_escape" => found.key_escape = Some(flag()?),
             "open" => found.open = flag()?,
             "oids" if !flag()? => {}
             "oids" => return Err(SqlError::not_supported("a table WITH OIDS").with_hint("Use an identity column.")),

@@ -64,12 +64,15 @@ impl Recorder<'_> {
 /// What follows the access method.
 fn index_definition(create: &ast::CreateIndex) -> String {
     let list = |items: Vec<String>| items.join(", ");
-    let mut text = format!("({})", list(create.columns.iter().map(IndexColumn::to_string).collect()));
+    let mut text = format!("({})", list(create.columns.iter().map(column_definition).collect()));
     if !create.include.is_empty() {
         text += &format!(" INCLUDE ({})", list(create.include.iter().map(Ident::to_string).collect()));
     }
     if create.nulls_distinct == Some(false) {
         text += " NULLS NOT DISTINCT";
+    }
+    if !create.with.is_empty() {
+        text += &format!(" WITH ({})", list(create.with.iter().map(Expr::to_string).collect()));
     }
     if let Some(predicate) = &create.predicate {
         let mut predicate = predicate;
@@ -79,6 +82,12 @@ fn index_definition(create: &ast::CreateIndex) -> String {
         text += &format!(" WHERE ({predicate})");
     }
     text
+}
+
+/// The parser's tree prints the operator class behind the order, where nothing reads it.
+fn column_definition(item: &IndexColumn) -> String {
+    let class = item.operator_class.iter().map(|class| format!(" {class}")).collect::<String>();
+    format!("{}{class}{}", item.column.expr, item.column.options)
 }
 
 /// The name PostgreSQL would give an index: `table_column_idx`, an expression being called by its function or `expr`.

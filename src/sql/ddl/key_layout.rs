@@ -10,7 +10,7 @@ pub(super) struct TableOptions {
     pub stored_name: Option<String>,
     pub partition_key: Option<String>,
     pub row_key: Option<String>,
-    pub key_escape: bool,
+    pub key_escape: Option<bool>,
     pub open: bool,
 }
 
@@ -20,7 +20,7 @@ impl TableOptions {
         self.stored_name.is_some()
             || self.partition_key.is_some()
             || self.row_key.is_some()
-            || self.key_escape
+            || self.key_escape.is_some()
             || self.open
     }
 }
@@ -38,6 +38,7 @@ pub(super) fn layout(
     options: &TableOptions,
     notices: &mut Vec<Notice>,
 ) -> SqlResult<DeclaredKey> {
+    let escape = options.key_escape.unwrap_or(false);
     if primary_key.is_empty() {
         if options.partition_key.is_some() || options.row_key.is_some() {
             return Err(invalid("partition_key and row_key need a PRIMARY KEY"));
@@ -47,10 +48,10 @@ pub(super) fn layout(
                 .with_hint("Declare a PRIMARY KEY to read rows by key.")
                 .once(Topic::NoPrimaryKey),
         );
-        return Ok(DeclaredKey::Generated { partition: GENERATED_PARTITION.to_owned() });
+        return Ok(DeclaredKey::Generated { partition: GENERATED_PARTITION.to_owned(), escape });
     }
     if options.partition_key.is_none() && options.row_key.is_none() {
-        return Ok(default_layout(table, primary_key, options.key_escape, notices));
+        return Ok(default_layout(table, primary_key, escape, notices));
     }
     let row_text = options.row_key.as_deref().unwrap_or_default();
     let row = key_columns(row_text)?;
@@ -73,7 +74,7 @@ pub(super) fn layout(
     };
     columns.extend(row);
     check_same_columns(primary_key, &columns)?;
-    Ok(DeclaredKey::Relational { columns, partition, escape: options.key_escape })
+    Ok(DeclaredKey::Relational { columns, partition, escape })
 }
 
 /// The first key column is the PartitionKey, the others the RowKey.

@@ -25,7 +25,7 @@ fn table(
 ) -> Arc<Relation> {
     let parts = key.iter().map(|(name, _)| DeclaredKeyColumn { name: (*name).to_owned(), descending: false });
     let declared_key = match key {
-        [] => DeclaredKey::Generated { partition: "all".to_owned() },
+        [] => DeclaredKey::Generated { partition: "all".to_owned(), escape: false },
         _ => DeclaredKey::Relational {
             columns: parts.collect(),
             partition: DeclaredPartition::Columns(1),

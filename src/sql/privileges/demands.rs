@@ -67,6 +67,7 @@ pub(crate) fn demands(command: &Command) -> Vec<Demand> {
         Command::AlterSequence(alter) => needs.own(&alter.name),
         Command::CreateIndex(create) => needs.own(&create.table_name),
         Command::DropIndex(drop) => needs.0.extend(drop.names.iter().cloned().map(Demand::OwnIndex)),
+        Command::RenameIndex(rename) => needs.0.push(Demand::OwnIndex(rename.name.clone())),
         Command::Comment(comment) => needs.comment(&comment.subject),
         Command::Truncate(truncate) => {
             truncate.names.iter().for_each(|name| needs.all(name, Privileges::TRUNCATE));

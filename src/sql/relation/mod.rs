@@ -62,6 +62,8 @@ pub struct RelationColumn {
     /// SQL name, in its stored spelling.
     pub name: String,
     pub sql_type: SqlType,
+    /// The number of its collation, where that is not the type's: all of them are the order of bytes.
+    pub collation: Option<u32>,
     pub source: ColumnSource,
     pub not_null: bool,
     /// Not part of `SELECT *` (`etag`; the raw keys of a relational table), but selectable by name.
@@ -91,6 +93,7 @@ impl RelationColumn {
         Self {
             name: name.to_owned(),
             sql_type,
+            collation: None,
             source,
             not_null: false,
             hidden: false,

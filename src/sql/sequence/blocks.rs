@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tablegate_store::model::{Entity, StoredEntity, TableName};
+use tablegate_store::model::{ETag, Entity, StoredEntity, TableName};
 use tablegate_store::table::{Batch, CommitError, IfMatch, Operation, Rejection};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -100,6 +100,14 @@ impl Sequences {
             Some(block) if Arc::ptr_eq(&block.sequence, sequence) => Ok(block.state),
             _ => Ok(self.stored(sequence).await?.1),
         }
+    }
+
+    /// Where a sequence stands in the store, and in which version of its entry.
+    ///
+    /// # Errors
+    /// 42P01 when it was dropped meanwhile, and what the store meets.
+    pub(crate) async fn stored_state(&self, sequence: &Sequence) -> SqlResult<(SequenceState, ETag)> {
+        self.stored(sequence).await.map(|(_, state, stored)| (state, stored.etag))
     }
 
     /// Gives the values back that are reserved and not given out, unless somebody reserved others behind them.

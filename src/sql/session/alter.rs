@@ -132,9 +132,11 @@ impl Session {
         }
         let retyped = alteration.retyped();
         check_types_free(&reads.catalog, relation.oid, &retyped)?;
-        let Alteration { notices, checks, dropped, cascaded, .. } = &alteration;
-        let needed: Vec<Needed<'_>> =
-            dropped.iter().map(|column| Needed::column(relation.oid, &relation.name, column)).collect();
+        let Alteration { notices, checks, dropped, dropped_key, cascaded, .. } = &alteration;
+        let (oid, table) = (relation.oid, &relation.name);
+        let columns = dropped.iter().map(|column| Needed::column(oid, table, column));
+        let key = dropped_key.iter().map(|constraint| Needed::primary_key(oid, table, constraint));
+        let needed: Vec<Needed<'_>> = columns.chain(key).collect();
         self.drop_dependents(&needed, command.alter.operations.iter().any(ddl::drops_with_cascade)).await?;
         self.notices.extend(notices.iter().cloned());
         self.drop_references(cascaded).await?;

@@ -48,7 +48,11 @@ impl Session {
             CommentSubject::Schema(_) | CommentSubject::Database(_) | CommentSubject::Role(_) => {
                 self.comment_on_shared(&command.subject, text).await?;
             }
-            CommentSubject::Other(kind) => return Err(SqlError::not_supported(format!("COMMENT ON {kind}"))),
+            CommentSubject::Other(kind) => {
+                return Err(SqlError::not_supported(format!("COMMENT ON {kind}")).with_hint(
+                    "Leave it out: there are comments on tables, views, columns and what belongs to them.",
+                ));
+            }
         }
         self.settle(position).await?;
         Ok(Outcome::Done(CommandTag::Plain("COMMENT")))

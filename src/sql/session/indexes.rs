@@ -6,13 +6,13 @@ use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Position, Session};
 use crate::catalog::{CatalogView, Declaration, duplicate_table};
-use crate::ddl::{self, Recorder};
+use crate::ddl::{self, Recorder, Renaming};
 use crate::outcome::{CommandTag, Outcome};
 use crate::place::PlacedName;
 use crate::plan::{placed_name, schema_and_table};
 use crate::relation::RelationKind;
 use crate::settings::EgtMode;
-use crate::syntax::DropObjects;
+use crate::syntax::{DropObjects, RenameIndex};
 
 impl Session {
     pub(super) async fn create_index(&mut self, create: &CreateIndex, position: Position) -> SqlResult<Outcome> {
@@ -99,6 +99,36 @@ impl Session {
         }
         self.settle(position).await?;
         Ok(Outcome::Done(CommandTag::Plain("DROP INDEX")))
+    }
+
+    /// ALTER INDEX ... RENAME TO. The index of a constraint has the constraint's name.
+    pub(super) async fn rename_index(&mut self, rename: &RenameIndex, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("ALTER INDEX")?;
+        let placed = placed_index(&self.reads().catalog, &rename.name)?;
+        let table = index_of(&self.reads().catalog, &placed).map(|(declaration, _)| declaration.placed_name());
+        if let Some(table) = table {
+            self.claim(&table).await?;
+        }
+        let (None, to) = schema_and_table(&rename.to)? else {
+            return Err(SqlError::new(ErrorKind::Syntax, "RENAME TO takes a name without a schema"));
+        };
+        let new = placed.beside(&to);
+        let is_taken = self.is_taken(&new).await?;
+        let reads = self.reads();
+        let name = placed.name.clone();
+        let Some((declaration, _)) = index_of(&reads.catalog, &placed) else {
+            if reads.catalog.has_name(&placed) {
+                return Err(SqlError::new(ErrorKind::WrongObjectType, format!("\"{name}\" is not an index")));
+            }
+            return Err(SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{name}\" does not exist")));
+        };
+        if is_taken || index_of(&reads.catalog, &new).is_some() {
+            return Err(duplicate_table(&to));
+        }
+        let (after, _) = Renaming::Constraint { from: name, to }.apply(&reads.catalog, declaration)?;
+        self.transaction.catalog_mut().put(after)?;
+        self.settle(position).await?;
+        Ok(Outcome::Done(CommandTag::Plain("ALTER INDEX")))
     }
 }
 

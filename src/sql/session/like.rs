@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{ColumnDef, ObjectName, TableConstraint};
+use tablegate_bind::collation_name;
 use tablegate_types::constraint::{Constraints, UnenforcedKind};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::quoting::quote_ident;
@@ -112,6 +113,9 @@ fn has_identity(column: &ColumnDef) -> bool {
 fn column_text(column: &RelationColumn, copied: Copied, identity: Option<&SequenceOptions>) -> String {
     let sql_type = if column.sql_type == SqlType::Unknown { &SqlType::Text } else { &column.sql_type };
     let mut text = format!("{} {sql_type}", quote_ident(&column.name));
+    if let Some(collation) = column.collation.and_then(collation_name) {
+        text += &format!(" COLLATE {}", quote_ident(collation));
+    }
     if column.not_null {
         text.push_str(" NOT NULL");
     }

@@ -148,6 +148,7 @@ impl Session {
         let settings = Settings::new(&options.user);
         settings.follow_role(options.role);
         settings.set_at_startup("egt.mode", engine.config().egt_mode.name(), Source::Server)?;
+        settings.show_connections(engine.config().max_connections);
         if let Some(patience) = engine.config().slow_statement {
             settings.log_slower_than(patience);
         }

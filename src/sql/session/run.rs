@@ -81,6 +81,7 @@ impl Session {
             (_, Command::DropSequence(_)) => self.check_writable("DROP SEQUENCE"),
             (_, Command::CreateIndex(_)) => self.check_writable("CREATE INDEX"),
             (_, Command::DropIndex(_)) => self.check_writable("DROP INDEX"),
+            (_, Command::RenameIndex(_)) => self.check_writable("ALTER INDEX"),
             (_, Command::Comment(_)) => self.check_writable("COMMENT"),
             // COPY asks who writes first.
             _ => Ok(()),
@@ -132,6 +133,7 @@ impl Session {
             Command::DropSequence(drop) => self.drop_sequences(drop, position).await,
             Command::CreateIndex(create) => self.create_index(create, position).await,
             Command::DropIndex(drop) => self.drop_indexes(drop, position).await,
+            Command::RenameIndex(rename) => self.rename_index(rename, position).await,
             Command::Comment(comment) => self.comment(comment, position).await,
             Command::Truncate(truncate) => self.truncate(truncate, position).await,
             Command::Utility(command) => self.run_utility_command(command).await,

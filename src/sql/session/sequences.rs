@@ -1,14 +1,18 @@
 //! CREATE, ALTER and DROP SEQUENCE.
 
+use std::sync::PoisonError;
+
 use sqlparser::ast::ObjectName;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::{Position, Session};
-use crate::catalog::{Access, CatalogView, Declaration, Sequence, SequenceOwner, SequenceState, duplicate_table};
+use crate::catalog::{
+    Access, CatalogView, Declaration, Sequence, SequenceOwner, SequenceState, default_after_renaming, duplicate_table,
+};
 use crate::outcome::{CommandTag, Outcome};
 use crate::place::{Place, PlacedName};
-use crate::plan::{placed_name, resolve_column};
+use crate::plan::{placed_name, resolve_column, schema_and_table};
 use crate::syntax::{AlterSequence, CreateSequence, DropObjects, GivenOptions};
 use crate::{ddl, sequence};
 
@@ -56,6 +60,11 @@ impl Session {
             }
             return Err(no_sequence(&reads.catalog, &placed, "relation"));
         };
+        if let Some(to) = &alter.rename {
+            self.rename_sequence(&old, to).await?;
+            self.settle(position).await?;
+            return Ok(done);
+        }
         if !old.place.is_temporary() {
             // What is reserved was reserved as the sequence counted so far.
             self.engine.sequences().give_back(old.oid).await?;
@@ -80,6 +89,53 @@ impl Session {
         }
         self.settle(position).await?;
         Ok(done)
+    }
+
+    /// RENAME TO: the sequence keeps its owner and counts on, and defaults and identities that count with it follow.
+    async fn rename_sequence(&mut self, old: &Sequence, to: &ObjectName) -> SqlResult<()> {
+        let (None, to) = schema_and_table(to)? else {
+            return Err(SqlError::new(ErrorKind::Syntax, "RENAME TO takes a name without a schema"));
+        };
+        let from = old.placed_name();
+        let placed = from.beside(&to);
+        self.claim(&placed).await?;
+        if self.is_taken(&placed).await? {
+            return Err(duplicate_table(&to));
+        }
+        let reads = self.reads();
+        let mut new = old.clone();
+        new.name.clone_from(&to);
+        match reads.catalog.own_counter(&from) {
+            Some(counter) => {
+                let state = *counter.lock().unwrap_or_else(PoisonError::into_inner);
+                let staged = self.transaction.catalog_mut();
+                staged.remove_sequence(from.clone());
+                staged.start_sequence(new, state);
+            }
+            None => {
+                self.engine.sequences().give_back(old.oid).await?;
+                let (state, version) = self.engine.sequences().stored_state(old).await?;
+                self.transaction.catalog_mut().move_sequence(from.clone(), version, new, state);
+            }
+        }
+        let is_its = |table: &Declaration| {
+            let identity = old.owner.as_ref().is_some_and(|owner| owner.identity && owner.table == table.oid);
+            identity || ddl::counts_with(table, &from.name).next().is_some()
+        };
+        let tables = reads.catalog.declarations().filter(|table| table.place == from.place && is_its(table));
+        for mut table in tables.cloned().collect::<Vec<_>>() {
+            self.claim(&table.placed_name()).await?;
+            for column in &mut table.columns {
+                if let Some(text) = &mut column.default {
+                    *text = default_after_renaming(from.place, text, &from.name, &to);
+                }
+                if let Some(identity) = column.identity.as_mut().filter(|identity| identity.sequence == from.name) {
+                    identity.sequence.clone_from(&to);
+                }
+            }
+            self.transaction.catalog_mut().put(table)?;
+        }
+        Ok(())
     }
 
     pub(super) async fn drop_sequences(&mut self, drop: &DropObjects, position: Position) -> SqlResult<Outcome> {

@@ -94,6 +94,12 @@ impl Session {
                 self.drop_named(names, *if_exists, "schema", PUBLIC, ErrorKind::UndefinedSchema)?;
                 "DROP SCHEMA"
             }
+            UtilityCommand::DropAbsent { tag, absent } => {
+                for what in absent {
+                    self.notice(Notice::info(format!("{what} does not exist, skipping")));
+                }
+                tag
+            }
             UtilityCommand::SetConstraints => "SET CONSTRAINTS",
             UtilityCommand::Refused { name, hint } => {
                 return Err(SqlError::not_supported(name).with_hint(*hint));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use sqlparser::ast::{CreateTableOptions, CreateView, Ident, Query};
+use sqlparser::ast::{CreateTableOptions, CreateView, Ident, Query, SqlOption};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
@@ -258,14 +258,31 @@ fn refuse_clauses(create: &CreateView) -> SqlResult<()> {
         return Err(SqlError::not_supported("CREATE MATERIALIZED VIEW")
             .with_hint("Use CREATE VIEW, or CREATE TABLE ... AS and fill it again when it is to be refreshed."));
     }
-    if !matches!(create.options, CreateTableOptions::None) {
-        return Err(SqlError::not_supported(format!("CREATE VIEW ... {}", create.options)));
+    if !says_what_holds(&create.options) {
+        return Err(SqlError::not_supported(format!("CREATE VIEW ... {}", create.options))
+            .with_hint("Leave the options out. Whoever may read a view need not have rights on its tables."));
     }
     let foreign = create.or_alter || create.secure || create.if_not_exists || create.copy_grants;
     if foreign || create.to.is_some() || create.params.is_some() || !create.cluster_by.is_empty() {
         return Err(SqlError::new(ErrorKind::Syntax, "syntax error in CREATE VIEW"));
     }
     Ok(())
+}
+
+/// Whether the options of a view are what it has without them.
+fn says_what_holds(options: &CreateTableOptions) -> bool {
+    let is_off = |option: &SqlOption| match option {
+        SqlOption::KeyValue { key, value } => {
+            matches!(fold(key).as_str(), "security_barrier" | "security_invoker")
+                && matches!(value.to_string().trim_matches('\'').to_lowercase().as_str(), "false" | "off" | "no" | "0")
+        }
+        _ => false,
+    };
+    match options {
+        CreateTableOptions::None => true,
+        CreateTableOptions::With(options) => options.iter().all(is_off),
+        _ => false,
+    }
 }
 
 /// Whether a view reads something temporary: then it is temporary itself.

@@ -107,6 +107,12 @@ impl Settings {
         self.lock().put_for_good("log_min_duration_statement", Value::Integer(millis), Source::Server);
     }
 
+    /// The server's own bound of clients, which nobody changes here.
+    pub(crate) fn show_connections(&self, most: usize) {
+        let most = i64::try_from(most).unwrap_or(i64::MAX).min(i32::MAX.into());
+        self.lock().put_for_good("max_connections", Value::Integer(most), Source::Server);
+    }
+
     /// Sets from the server's configuration, then the start-up packet: these become what RESET goes back to.
     ///
     /// # Errors

@@ -66,6 +66,7 @@ impl Kind {
             | Command::DropSequence(_)
             | Command::CreateIndex(_)
             | Command::DropIndex(_)
+            | Command::RenameIndex(_)
             | Command::Comment(_)
             | Command::Truncate(_) => Kind::Ddl,
             Command::Utility(_)

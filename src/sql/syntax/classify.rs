@@ -10,7 +10,7 @@ use super::dialect::sequence::SequenceCommand;
 use super::source::SourceText;
 use super::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, InsertCommand, NotifyCommand,
-    Truncate, dotted, fold, is_significant, keyword,
+    RenameIndex, Truncate, dotted, fold, is_significant, keyword,
 };
 use crate::syntax::{SetConfig, TakenActions};
 
@@ -56,6 +56,9 @@ pub(super) fn classify(statement: ast::Statement) -> SqlResult<Command> {
         }
         S::Drop { object_type: ObjectType::Index, if_exists, names, cascade, .. } => {
             Command::DropIndex(DropObjects { names, if_exists, cascade })
+        }
+        S::AlterIndex { name, operation: ast::AlterIndexOperation::RenameIndex { index_name } } => {
+            Command::RenameIndex(RenameIndex { name, to: index_name })
         }
         S::Drop { object_type, .. } => return Err(SqlError::not_supported(format!("DROP {object_type}"))),
         S::Truncate(truncate) => Command::Truncate(Truncate {
@@ -173,5 +176,9 @@ fn refuse_exclusion(tokens: &[TokenWithSpan]) -> SqlResult<()> {
         keyword(pair[0]) == Some(Keyword::EXCLUDE)
             && (keyword(pair[1]) == Some(Keyword::USING) || pair[1].token == Token::LParen)
     });
-    if excludes { Err(SqlError::not_supported("an EXCLUDE constraint")) } else { Ok(()) }
+    if !excludes {
+        return Ok(());
+    }
+    Err(SqlError::not_supported("an EXCLUDE constraint")
+        .with_hint("Leave it out and check in the application: a transaction reaches one partition of one table."))
 }

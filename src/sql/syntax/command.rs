@@ -35,6 +35,7 @@ pub(crate) enum Command {
     DropSequence(DropObjects),
     CreateIndex(Box<ast::CreateIndex>),
     DropIndex(DropObjects),
+    RenameIndex(RenameIndex),
     Comment(CommentCommand),
     Truncate(Truncate),
     Utility(UtilityCommand),
@@ -97,6 +98,13 @@ pub(crate) struct AlterCommand {
     pub of_view: bool,
     /// The text that it is a part of.
     pub source: SourceText,
+}
+
+/// ALTER INDEX ... RENAME TO.
+#[derive(Debug, Clone)]
+pub(crate) struct RenameIndex {
+    pub name: ObjectName,
+    pub to: ObjectName,
 }
 
 #[derive(Debug, Clone)]

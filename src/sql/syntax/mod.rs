@@ -51,7 +51,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 pub(super) use self::build::{balanced, item, query_of, select};
 pub(super) use self::command::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
-    NotifyCommand, Truncate,
+    NotifyCommand, RenameIndex, Truncate,
 };
 pub(super) use self::depth::SHORT_ROW;
 pub(super) use self::dialect::alter::TakenActions;

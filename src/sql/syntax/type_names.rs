@@ -47,8 +47,74 @@ pub(crate) fn sql_type(data_type: &DataType) -> SqlResult<SqlType> {
         }
         DataType::Array(items) => SqlType::Array(Box::new(sql_type(items_of(items)?)?)),
         DataType::Custom(name, arguments) => custom(name, arguments)?,
+        DataType::TsVector
+        | DataType::TsQuery
+        | DataType::Bit(_)
+        | DataType::BitVarying(_)
+        | DataType::VarBit(_)
+        | DataType::GeometricType(_)
+        | DataType::Regclass
+        | DataType::Time(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
+            return Err(not_stored(&data_type.to_string().to_lowercase()));
+        }
         other => return Err(SqlError::not_supported(format!("type {other}"))),
     })
+}
+
+/// Types of PostgreSQL's, some of extensions, that no column has.
+const NOT_STORED: &[&str] = &[
+    "bit",
+    "box",
+    "cidr",
+    "circle",
+    "citext",
+    "datemultirange",
+    "daterange",
+    "inet",
+    "int4multirange",
+    "int4range",
+    "int8multirange",
+    "int8range",
+    "jsonpath",
+    "line",
+    "lseg",
+    "macaddr",
+    "macaddr8",
+    "money",
+    "nummultirange",
+    "numrange",
+    "pg_lsn",
+    "point",
+    "polygon",
+    "timetz",
+    "tsmultirange",
+    "tsquery",
+    "tsrange",
+    "tstzmultirange",
+    "tstzrange",
+    "tsvector",
+    "varbit",
+    "xml",
+];
+
+/// Refuses a constant of a type that is not done here: `inet '10.0.0.1'`.
+///
+/// # Errors
+/// 0A000 where the name is that of such a type. Bit strings are constants.
+pub(super) fn refuse_constant_of(name: &str) -> SqlResult<()> {
+    match NOT_STORED.contains(&name) && name != "bit" && name != "varbit" {
+        true => Err(not_stored(name)),
+        false => Ok(()),
+    }
+}
+
+fn not_stored(name: &str) -> Box<SqlError> {
+    let hint = match name {
+        _ if name.ends_with("range") => "Store its bounds in two columns.",
+        "money" => "Use numeric.",
+        _ => "Store it as text.",
+    };
+    SqlError::not_supported(format!("type {name}")).with_hint(hint)
 }
 
 /// The integer type of a column declared `serial` or the like.
@@ -74,11 +140,7 @@ fn custom(name: &ObjectName, arguments: &[String]) -> SqlResult<SqlType> {
         ("char", []) => Ok(SqlType::InternalChar),
         ("int2vector", []) => Ok(SqlType::Int2Vector),
         ("oidvector", []) => Ok(SqlType::OidVector),
-        (
-            "money" | "inet" | "cidr" | "macaddr" | "point" | "box" | "tsvector" | "tsquery" | "xml" | "citext"
-            | "timetz",
-            _,
-        ) => Err(SqlError::not_supported(format!("type {last}")).with_hint("Store it as text.")),
+        (name, _) if NOT_STORED.contains(&name) => Err(not_stored(name)),
         _ => Err(SqlError::new(ErrorKind::UndefinedObject, format!("type \"{last}\" does not exist"))),
     }
 }

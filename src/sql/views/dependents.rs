@@ -20,39 +20,54 @@ pub(crate) struct Needed<'a> {
     pub relation: u32,
     /// As messages name it.
     pub what: String,
-    /// A column alone.
-    pub column: Option<&'a str>,
+    part: Part<'a>,
+}
+
+/// What of a relation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part<'a> {
+    All,
+    Column(&'a str),
+    PrimaryKey,
 }
 
 impl<'a> Needed<'a> {
     pub(crate) fn table(relation: u32, name: &str) -> Self {
-        Self { relation, what: format!("table {name}"), column: None }
+        Self { relation, what: format!("table {name}"), part: Part::All }
     }
 
     pub(crate) fn view(view: &View) -> Self {
-        Self { relation: view.oid, what: format!("view {}", view.name), column: None }
+        Self { relation: view.oid, what: format!("view {}", view.name), part: Part::All }
     }
 
     pub(crate) fn column(relation: u32, table: &str, column: &'a str) -> Self {
-        Self { relation, what: format!("column {column} of table {table}"), column: Some(column) }
+        Self { relation, what: format!("column {column} of table {table}"), part: Part::Column(column) }
+    }
+
+    pub(crate) fn primary_key(relation: u32, table: &str, constraint: &str) -> Self {
+        Self { relation, what: format!("constraint {constraint} on table {table}"), part: Part::PrimaryKey }
     }
 }
 
 /// The views that need these, those that need them in turn among them; each once, and none that is itself asked about.
 pub(crate) fn dependents_of(catalog: &CatalogView, needed: &[Needed<'_>]) -> Vec<Dependent> {
-    let is_asked = |view: &View| needed.iter().any(|n| n.relation == view.oid && n.column.is_none());
+    let is_asked = |view: &View| needed.iter().any(|n| n.relation == view.oid && n.part == Part::All);
     let mut found: Vec<Dependent> = Vec::new();
     for (root, wanted) in needed.iter().enumerate() {
-        let mut open = vec![(wanted.relation, wanted.what.clone(), wanted.column)];
-        while let Some((relation, what, column)) = open.pop() {
+        let mut open = vec![(wanted.relation, wanted.what.clone(), wanted.part)];
+        while let Some((relation, what, part)) = open.pop() {
             for view in catalog.views() {
                 let Some(used) = view.use_of(relation) else { continue };
-                let is_needed = column.is_none_or(|column| used.columns.iter().any(|name| name == column));
+                let is_needed = match part {
+                    Part::All => true,
+                    Part::Column(column) => used.columns.iter().any(|name| name == column),
+                    Part::PrimaryKey => used.needs_key,
+                };
                 if !is_needed || is_asked(view) || found.iter().any(|known| known.view.oid == view.oid) {
                     continue;
                 }
                 found.push(Dependent { view: view.clone(), on: what.clone(), root });
-                open.push((view.oid, format!("view {}", view.name), None));
+                open.push((view.oid, format!("view {}", view.name), Part::All));
             }
         }
     }

@@ -56,7 +56,9 @@ impl From<KeyCodecError> for Box<SqlError> {
                 let error = SqlError::new(ErrorKind::FeatureNotSupported, message).for_column(&column);
                 match sql_type {
                     SqlType::Numeric(None) => error.with_hint("Declare it numeric(p, s): keys need a fixed width."),
-                    _ => error,
+                    _ => error.with_hint(
+                        "Use a key of text, uuid, numbers, dates or times, and keep this one as a column beside it.",
+                    ),
                 }
             }
             KeyCodecError::Descending { column, .. } => SqlError::new(ErrorKind::FeatureNotSupported, message)

@@ -95,13 +95,13 @@ impl Alteration<'_> {
 
     /// SET DEFAULT, and DROP DEFAULT with none.
     pub(super) fn set_default(&mut self, ident: &Ident, value: Option<&Expr>) -> SqlResult<()> {
-        let table = self.after.name.clone();
+        let (table, place) = (self.after.name.clone(), self.after.place);
         let column = self.own_column(ident)?;
         let kind = match (&column.identity, &column.generated) {
             (Some(_), _) => "an identity",
             (None, Some(_)) => "a generated",
             (None, None) => {
-                column.default = value.and_then(default_text);
+                column.default = value.and_then(|value| default_text(place, value));
                 return Ok(());
             }
         };

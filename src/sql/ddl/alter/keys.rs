@@ -43,7 +43,7 @@ impl Alteration<'_> {
             let message = format!("constraint \"{taken}\" for relation \"{table}\" already exists");
             return Err(SqlError::new(ErrorKind::DuplicateObject, message));
         }
-        self.after.key = layout(&table, &names, &TableOptions::default(), &mut self.notices)?;
+        self.after.key = layout(&table, &names, &self.key_options(), &mut self.notices)?;
         self.after.constraints.primary_key = constraint.filter(|name| *name != format!("{table}_pkey"));
         for column in self.after.columns.iter_mut().filter(|c| names.contains(&c.name)) {
             column.property = None;
@@ -51,6 +51,28 @@ impl Alteration<'_> {
         }
         self.must_rewrite = true;
         self.after.relation().map(|_| ())
+    }
+
+    /// A key that is added or dropped leaves the table as escaped as it was.
+    fn key_options(&self) -> TableOptions {
+        TableOptions { key_escape: Some(self.after.key.is_escaped()), ..TableOptions::default() }
+    }
+
+    /// SET (key_escape = ..): rows that are there get other keys.
+    pub(super) fn set_escape(&mut self, wanted: bool) -> SqlResult<()> {
+        match &mut self.after.key {
+            DeclaredKey::Raw => Err(SqlError::not_supported("key_escape of a table on raw keys")
+                .with_hint("PartitionKey and RowKey are stored as they are: escape them in the application.")),
+            DeclaredKey::Generated { escape, .. } => {
+                *escape = wanted;
+                Ok(())
+            }
+            DeclaredKey::Relational { escape, .. } => {
+                self.must_rewrite |= *escape != wanted;
+                *escape = wanted;
+                Ok(())
+            }
+        }
     }
 
     /// The rows get keys that the gateway makes; what was in the key becomes properties.
@@ -67,7 +89,7 @@ impl Alteration<'_> {
             referenced.len() == names.len() && referenced.iter().all(|column| names.contains(column))
         };
         self.let_go(behavior, is_key, &what, &format!("index {constraint}"))?;
-        self.after.key = layout(&self.after.name, &[], &TableOptions::default(), &mut self.notices)?;
+        self.after.key = layout(&self.after.name, &[], &self.key_options(), &mut self.notices)?;
         let constraints = &mut self.after.constraints;
         constraints.primary_key = None;
         constraints.primary_key_comment = None;
@@ -76,6 +98,7 @@ impl Alteration<'_> {
             column.property = Some(property_name(&column.name, &mut self.stored));
         }
         self.must_rewrite = true;
+        self.dropped_key = Some(constraint);
         Ok(())
     }
 }

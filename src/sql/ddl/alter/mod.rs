@@ -14,7 +14,7 @@ mod types;
 
 use std::collections::{HashMap, HashSet};
 
-use sqlparser::ast::{AlterTableOperation, DropBehavior, Expr, Ident, Value};
+use sqlparser::ast::{AlterTableOperation, DropBehavior, Expr, Ident, ObjectName, Value};
 use tablegate_store::model::PropertyName;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
@@ -45,12 +45,16 @@ pub(crate) struct Alteration<'a> {
     pub notices: Vec<Notice>,
     /// Columns that are gone.
     pub dropped: Vec<String>,
+    /// The primary key that is gone, or makes room for another.
+    pub dropped_key: Option<String>,
     /// Sequences of columns that count, new or with another type. Those that are new have no OID yet.
     pub sequences: Vec<Sequence>,
     /// Foreign keys of other tables that CASCADE drops.
     pub cascaded: Vec<Reference>,
     /// The primary key that a new column declares with itself.
     column_key: Option<(Option<String>, Ident)>,
+    /// What the actions say of the collations of columns that get another type.
+    collations: &'a [(String, ObjectName)],
 }
 
 /// The value a column gets in rows that are there.
@@ -100,9 +104,13 @@ pub(crate) struct Computed {
     pub value: NewValue,
 }
 
-/// Whether an action drops columns with what depends on them.
+/// Whether an action drops columns or a constraint with what depends on them.
 pub(crate) fn drops_with_cascade(operation: &AlterTableOperation) -> bool {
-    matches!(operation, AlterTableOperation::DropColumn { drop_behavior: Some(DropBehavior::Cascade), .. })
+    use AlterTableOperation as A;
+    let (A::DropColumn { drop_behavior, .. } | A::DropConstraint { drop_behavior, .. }) = operation else {
+        return false;
+    };
+    *drop_behavior == Some(DropBehavior::Cascade)
 }
 
 impl Alteration<'_> {

@@ -21,7 +21,7 @@ pub(crate) fn alter<'a>(
     catalog: &'a CatalogView,
     before: Declaration,
     stored: HashSet<String>,
-    command: &AlterCommand,
+    command: &'a AlterCommand,
     mode: EgtMode,
 ) -> SqlResult<Alteration<'a>> {
     let mut alteration = Alteration {
@@ -35,9 +35,11 @@ pub(crate) fn alter<'a>(
         checks: Vec::new(),
         notices: Vec::new(),
         dropped: Vec::new(),
+        dropped_key: None,
         sequences: Vec::new(),
         cascaded: Vec::new(),
         column_key: None,
+        collations: &command.taken.collations,
     };
     let mut in_order = with_identities(command);
     in_order.sort_by_key(|(operation, _)| pass(operation));
@@ -109,7 +111,10 @@ impl Alteration<'_> {
                 self.drop_constraint(&fold(name), *if_exists, *drop_behavior)
             }
             A::SetOptionsParens { options } => {
-                let found = read_options(options, &mut self.notices)?;
+                let mut found = read_options(options, &mut self.notices)?;
+                if let Some(escape) = found.key_escape.take() {
+                    self.set_escape(escape)?;
+                }
                 if found.is_about_storage() {
                     return Err(SqlError::not_supported("changing how a table is stored")
                         .with_hint("Create a table with the options, and INSERT INTO it from this one."));
@@ -129,6 +134,10 @@ impl Alteration<'_> {
                 Err(SqlError::new(ErrorKind::UndefinedObject, message))
             }
             A::DisableRowLevelSecurity | A::NoForceRowLevelSecurity => Ok(()),
+            A::EnableRowLevelSecurity | A::ForceRowLevelSecurity => {
+                Err(SqlError::not_supported(format!("ALTER TABLE ... {operation}"))
+                    .with_hint("Grant roles SELECT on a view of the rows that they may see, and nothing on the table."))
+            }
             other => Err(SqlError::not_supported(format!("ALTER TABLE ... {other}"))),
         }
     }

@@ -8,6 +8,7 @@ use tablegate_types::sql_type::SqlType;
 
 use super::{Alteration, NewValue, Origin};
 use crate::catalog::Sequence;
+use crate::ddl::columns::collation;
 use crate::ddl::counters::check_identity_type;
 use crate::dml::is_untyped;
 use crate::sequence::altered;
@@ -23,6 +24,8 @@ impl Alteration<'_> {
             let message = "cannot alter type of a column used by a generated column";
             return Err(SqlError::new(ErrorKind::FeatureNotSupported, message).with_detail(detail));
         }
+        let given = self.collations.iter().find(|(column, _)| *column == name);
+        let collation = given.map_or(Ok(None), |(_, given)| collation(&to, given))?;
         let in_key = self.after.key.names(&name);
         let column = self.own_column(ident)?;
         let from = column.declared_type(&table)?;
@@ -38,6 +41,7 @@ impl Alteration<'_> {
             return Err(SqlError::new(ErrorKind::DatatypeMismatch, message));
         }
         column.sql_type = to.to_string();
+        column.collation = collation;
         let counter = column.identity.as_ref().map(|identity| identity.sequence.clone());
         self.retype_counter(counter.as_deref(), data_type)?;
         let value = match using {

@@ -1,7 +1,7 @@
 //! The definition of an index, read from what is kept of it.
 
 use sqlparser::ast::{Expr, IndexColumn};
-use tablegate_bind::{BoundExpr, ExprKind, Usage};
+use tablegate_bind::{BoundExpr, DEFAULT_COLLATION, ExprKind, Usage, collation_name, collation_named};
 use tablegate_types::quoting::quote_ident;
 
 use crate::ddl::read_index_definition;
@@ -13,6 +13,8 @@ pub(in crate::pg_catalog) struct IndexShape {
     pub columns: Vec<IndexedColumn>,
     include: Vec<String>,
     nulls_not_distinct: bool,
+    /// Storage parameters, as they are printed.
+    parameters: Vec<String>,
     predicate: Option<Printed>,
 }
 
@@ -33,7 +35,11 @@ pub(in crate::pg_catalog) struct IndexedColumn {
     printed: Printed,
     /// A call needs no parentheses around it.
     is_call: bool,
-    /// Class and order, where they are not the usual ones.
+    /// The number of its collation, where it has one of its own.
+    pub collation: Option<u32>,
+    /// The operator class that was named.
+    pub class: Option<String>,
+    /// Collation, class and order, where they are not the usual ones.
     options: String,
     /// As `indoption` has it.
     pub order: i32,
@@ -65,6 +71,7 @@ impl IndexShape {
             columns,
             include: create.include.iter().map(fold).collect(),
             nulls_not_distinct: create.nulls_distinct == Some(false),
+            parameters: create.with.iter().map(parameter).collect(),
             predicate: create.predicate.as_ref().map(|predicate| {
                 let bound = scope.binder(Usage::IndexPredicate).bind_condition(predicate, "WHERE").ok();
                 Printed::of(&scope, predicate, bound.as_ref())
@@ -87,6 +94,9 @@ impl IndexShape {
         }
         if self.nulls_not_distinct {
             text += " NULLS NOT DISTINCT";
+        }
+        if !self.parameters.is_empty() {
+            text += &format!(" WITH ({})", self.parameters.join(", "));
         }
         if let Some(predicate) = &self.predicate {
             text += &format!(" WHERE {}", predicate.text(pretty));
@@ -129,9 +139,9 @@ impl IndexedColumn {
 
     fn read(scope: &RowScope<'_>, table: &Relation, item: &IndexColumn) -> Self {
         let mut expr = &item.column.expr;
-        let mut collation = String::new();
-        if let Expr::Collate { expr: inner, collation: name } = expr {
-            collation = format!(" COLLATE {name}");
+        let mut given = None;
+        if let Expr::Collate { expr: inner, collation } = expr {
+            given = collation_named(collation).ok();
             expr = inner;
         }
         while let Expr::Nested(inner) = expr {
@@ -156,10 +166,12 @@ impl IndexedColumn {
         };
         let descending = item.column.options.asc == Some(false);
         let nulls_first = item.column.options.nulls_first.unwrap_or(descending);
-        let mut options = collation;
-        if let Some(class) = &item.operator_class {
-            options += &format!(" {class}");
-        }
+        let of_column = table.columns.iter().find(|known| Some(&known.name) == column.as_ref());
+        let of_column = of_column.and_then(|known| known.collation);
+        let shown = given.filter(|given| *given != of_column.unwrap_or(DEFAULT_COLLATION)).and_then(collation_name);
+        let mut options = shown.map_or_else(String::new, |name| format!(" COLLATE {}", quote_ident(name)));
+        let class = item.operator_class.as_ref().map(|class| class.to_string().to_lowercase());
+        options.extend(class.iter().map(|class| format!(" {class}")));
         options += match (descending, nulls_first) {
             (false, false) => "",
             (false, true) => " NULLS FIRST",
@@ -170,12 +182,25 @@ impl IndexedColumn {
         let bound = scope.binder(Usage::Index).bind_typed(expr).ok();
         let is_call = bound.as_ref().is_some_and(is_call);
         let printed = Printed::of(scope, expr, bound.as_ref());
-        Self { column, label, type_oid: bound.map(|bound| bound.ty.oid), printed, is_call, options, order }
+        let type_oid = bound.map(|bound| bound.ty.oid);
+        let collation = given.or(of_column);
+        Self { column, label, type_oid, printed, is_call, collation, class, options, order }
     }
 
     fn text(&self, pretty: bool) -> String {
         let text = self.printed.text(pretty).to_owned();
         if self.column.is_some() || self.is_call { text } else { format!("({text})") }
+    }
+}
+
+/// A storage parameter: `fillfactor='70'`.
+fn parameter(given: &Expr) -> String {
+    match given {
+        Expr::BinaryOp { left, right, .. } => {
+            let value = right.to_string();
+            format!("{}='{}'", left.to_string().to_lowercase(), value.trim_matches('\''))
+        }
+        flag => format!("{}='true'", flag.to_string().to_lowercase()),
     }
 }
 

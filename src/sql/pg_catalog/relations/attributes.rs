@@ -18,6 +18,7 @@ pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {
             push(
                 rows,
                 &Attribute {
+                    collation: column.collation,
                     not_null: column.not_null || key.contains(&number),
                     has_default: column.default.is_some() || column.generated.is_some(),
                     identity: identity(column),

@@ -43,39 +43,42 @@ pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
 pub(super) fn columns(context: &FunctionContext, rows: &mut Rows) {
     for table in context.objects.tables.iter().filter(|t| context.granted.shows(ObjectKind::Table, t.oid)) {
         let key = if has_key(table) { key_numbers(table) } else { Vec::new() };
+        let of = Owner { schema: &table.schema_name, name: &table.name, is_view: false };
         for (number, column) in visible_columns(table) {
             let nullable = !column.not_null && !key.contains(&number);
             let source = deparse::value_source(table, column);
-            push_column(context, rows, (&table.schema_name, &table.name), number, column, nullable, source);
+            push_column(context, rows, &of, number, column, nullable, source);
         }
     }
     for view in &context.objects.views {
+        let of = Owner { schema: &view.place.schema(), name: &view.name, is_view: true };
         for (number, (name, sql_type)) in (1..).zip(view.typed_columns().unwrap_or_default()) {
             let source = crate::relation::ColumnSource::ETag;
-            push_column(
-                context,
-                rows,
-                (&view.place.schema(), &view.name),
-                number,
-                &RelationColumn::new(name, sql_type, source),
-                true,
-                None,
-            );
+            push_column(context, rows, &of, number, &RelationColumn::new(name, sql_type, source), true, None);
         }
     }
     for layout in layout::all() {
+        let of = Owner { schema: layout.schema, name: layout.name, is_view: false };
         for (number, described) in (1..).zip(&layout.columns) {
             let source = crate::relation::ColumnSource::ETag;
             let column = RelationColumn::new(described.name, described.sql_type.clone(), source);
-            push_column(context, rows, (layout.schema, layout.name), number, &column, !described.not_null, None);
+            push_column(context, rows, &of, number, &column, !described.not_null, None);
         }
     }
+}
+
+/// What a column is of.
+struct Owner<'a> {
+    schema: &'a str,
+    name: &'a str,
+    /// A view's columns are read only.
+    is_view: bool,
 }
 
 fn push_column(
     context: &FunctionContext,
     rows: &mut Rows,
-    (schema, table): (&str, &str),
+    of: &Owner<'_>,
     number: i32,
     column: &RelationColumn,
     nullable: bool,
@@ -84,15 +87,15 @@ fn push_column(
     let facts = TypeFacts::of(&column.sql_type);
     let (default, generated) = if column.generated.is_some() { (None, source) } else { (source, None) };
     let counter = column.identity.as_ref().and_then(|identity| {
-        let is_its = |sequence: &Sequence| sequence.name == identity.sequence && sequence.place.schema() == schema;
+        let is_its = |sequence: &Sequence| sequence.name == identity.sequence && sequence.place.schema() == of.schema;
         let sequence = context.objects.sequences.iter().find(|sequence| is_its(sequence));
         sequence.map(|sequence| &sequence.options)
     });
     let udt = type_by_oid(type_oid(&column.sql_type)).map_or("text", |t| t.name);
     rows.push([
         ("table_catalog", (*context.database).into()),
-        ("table_schema", schema.into()),
-        ("table_name", table.into()),
+        ("table_schema", of.schema.into()),
+        ("table_name", of.name.into()),
         ("column_name", column.name.as_str().into()),
         ("ordinal_position", number.into()),
         ("column_default", default.into()),
@@ -121,7 +124,7 @@ fn push_column(
         ("identity_cycle", if counter.is_some_and(|options| options.cycle) { "YES" } else { "NO" }.into()),
         ("is_generated", if generated.is_some() { "ALWAYS" } else { "NEVER" }.into()),
         ("generation_expression", generated.into()),
-        ("is_updatable", "YES".into()),
+        ("is_updatable", if of.is_view { "NO" } else { "YES" }.into()),
     ]);
 }
 

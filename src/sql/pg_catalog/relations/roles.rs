@@ -19,10 +19,10 @@ pub(super) fn roles(context: &FunctionContext, rows: &mut Rows) {
     }
 }
 
+/// `pg_authid`, where a password is shown to nobody: a dump of the roles restores them without one.
 pub(super) fn authids(context: &FunctionContext, rows: &mut Rows) {
     for role in context.granted.roles.iter() {
-        let password = if role.can_login { HIDDEN.into() } else { Cell::Null };
-        rows.push_all(attributes(role).into_iter().chain([("rolpassword", password)]));
+        rows.push_all(attributes(role).into_iter().chain([("rolpassword", Cell::Null)]));
     }
 }
 

@@ -54,6 +54,23 @@ pub(super) fn operator_class(type_oid: u32) -> u32 {
     DEFAULT_CLASSES.get(&type_oid).copied().unwrap_or(0)
 }
 
+/// The class of an access method that has this name.
+pub(super) fn class_named(method: &str, name: &str) -> Option<u32> {
+    let method = found_in("pg_am", [("amname", method)])?;
+    found_in("pg_opclass", [("opcname", name), ("opcmethod", method)])?.parse().ok()
+}
+
+/// The number of the row of a recorded relation with these values.
+fn found_in<const N: usize>(relation: &str, wanted: [(&str, &str); N]) -> Option<&'static str> {
+    let file = RecordedFile::of(relation)?;
+    let oid = file.position("oid")?;
+    let places = wanted.map(|(column, value)| (file.position(column), value));
+    let is_it = |row: &Vec<&'static str>| {
+        places.iter().all(|(place, value)| place.is_some_and(|place| row.get(place) == Some(value)))
+    };
+    file.rows().find(is_it)?.get(oid).copied()
+}
+
 /// The default B-tree class of each type, by the type's OID.
 static DEFAULT_CLASSES: LazyLock<HashMap<u32, u32>> = LazyLock::new(|| {
     let Some(file) = RecordedFile::of("pg_opclass") else { return HashMap::new() };

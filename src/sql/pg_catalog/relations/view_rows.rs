@@ -4,10 +4,11 @@ use super::Rows;
 use crate::catalog::View;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::functions::FunctionContext;
-use crate::pg_catalog::objects::{Class, rule_oid, view_definition, visible_columns};
+use crate::pg_catalog::objects::{Class, constraint_oid, rule_oid, view_definition, visible_columns};
 
 /// OIDs of the relations that hold what depends and what is depended upon.
 const PG_CLASS: u32 = 1259;
+const PG_CONSTRAINT: u32 = 2606;
 const PG_REWRITE: u32 = 2618;
 /// The rule that makes a relation a view.
 const RETURN: &str = "_RETURN";
@@ -31,24 +32,30 @@ pub(super) fn rules(context: &FunctionContext, rows: &mut Rows) {
 /// The rule is part of its view, and needs the relations and columns that the query names.
 pub(super) fn dependencies(context: &FunctionContext, rows: &mut Rows) {
     for view in &context.objects.views {
-        push_dependency(rows, view, view.oid, 0, "i");
+        push_dependency(rows, view, (PG_CLASS, view.oid, 0), "i");
         for used in &view.uses {
-            push_dependency(rows, view, used.relation, 0, "n");
+            push_dependency(rows, view, (PG_CLASS, used.relation, 0), "n");
+            if used.needs_key
+                && let Some(Class::Table(table)) = context.objects.class_by_oid(used.relation)
+            {
+                push_dependency(rows, view, (PG_CONSTRAINT, constraint_oid(table), 0), "n");
+            }
             for column in &used.columns {
                 if let Some(number) = column_number(context, used.relation, column) {
-                    push_dependency(rows, view, used.relation, number, "n");
+                    push_dependency(rows, view, (PG_CLASS, used.relation, number), "n");
                 }
             }
         }
     }
 }
 
-fn push_dependency(rows: &mut Rows, view: &View, needed: u32, column: i32, kind: &'static str) {
+/// What is needed is a row of a relation, and the number of a column or 0.
+fn push_dependency(rows: &mut Rows, view: &View, (class, needed, column): (u32, u32, i32), kind: &'static str) {
     rows.push([
         ("classid", PG_REWRITE.into()),
         ("objid", rule_oid(view).into()),
         ("objsubid", Cell::Int(0)),
-        ("refclassid", PG_CLASS.into()),
+        ("refclassid", class.into()),
         ("refobjid", needed.into()),
         ("refobjsubid", column.into()),
         ("deptype", kind.into()),

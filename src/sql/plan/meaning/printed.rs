@@ -86,6 +86,7 @@ impl Planner<'_> {
                 query_text(&bound, &settings)
             };
             let definition = Definition::of_printed(&text(false), &text(true));
+            let keys = bound.needed_keys();
             let mut uses = Vec::new();
             for (oid, read) in bound.read_columns() {
                 // Those of the system stay as they are.
@@ -93,7 +94,7 @@ impl Planner<'_> {
                     continue;
                 };
                 let columns = read.into_iter().map(|column| names.column(relation, column)).collect();
-                uses.push(ViewUse { relation: oid, columns });
+                uses.push(ViewUse { relation: oid, columns, needs_key: keys.contains(&oid) });
             }
             Ok(Printed { definition, uses })
         })

@@ -3,9 +3,12 @@
 //! What only PostgreSQL's storage has a use for is taken out and told of in a NOTICE: pg_dump writes such actions behind
 //! the tables it describes. What would change the meaning of the table is refused by name.
 
+use sqlparser::ast::{Ident, ObjectName};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use tablegate_types::error::{SqlError, SqlResult};
+
+use crate::syntax::is_significant;
 
 /// An action that stands for no action: the parser wants one.
 const NOTHING: &str = "OWNER TO CURRENT_USER";
@@ -25,6 +28,8 @@ enum Reading {
 pub(crate) struct TakenActions {
     /// Names of actions without a meaning here, where that is news.
     pub ignored: Vec<&'static str>,
+    /// Columns that get another type, with the collations that they get.
+    pub collations: Vec<(String, ObjectName)>,
     /// Where the table is to be.
     pub schema: Option<String>,
 }
@@ -39,7 +44,11 @@ pub(crate) fn without_storage_actions(tokens: Vec<TokenWithSpan>) -> SqlResult<(
     let mut kept: Vec<Vec<TokenWithSpan>> = Vec::new();
     for action in split_at_commas(&tokens[start..]) {
         match read(action)? {
-            Reading::Parsed => kept.push(without_storage_words(action)),
+            Reading::Parsed => {
+                let mut action = without_storage_words(action)?;
+                taken.collations.extend(take_collation(&mut action));
+                kept.push(action);
+            }
             Reading::Ignored(name) => taken.ignored.extend(name),
             Reading::ToSchema(name) => taken.schema = Some(name),
         }
@@ -54,17 +63,42 @@ pub(crate) fn without_storage_actions(tokens: Vec<TokenWithSpan>) -> SqlResult<(
     Ok((head.chain(actions).collect(), taken))
 }
 
-/// An action without what it says of indexes behind constraints, of descendants and of the order of bytes.
-fn without_storage_words(action: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+/// Takes COLLATE out of `ALTER [COLUMN] name [SET DATA] TYPE type COLLATE collation`, with the column's name.
+fn take_collation(action: &mut Vec<TokenWithSpan>) -> Option<(String, ObjectName)> {
+    let significant: Vec<usize> = (0..action.len()).filter(|at| is_significant(&action[*at])).collect();
+    let names: Vec<String> = significant.iter().map(|at| keyword(&action[*at])).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let column = match names.as_slice() {
+        ["ALTER", "COLUMN", _, "TYPE", ..] | ["ALTER", "COLUMN", _, "SET", "DATA", "TYPE", ..] => 2,
+        ["ALTER", _, "TYPE", ..] | ["ALTER", _, "SET", "DATA", "TYPE", ..] => 1,
+        _ => return None,
+    };
+    // Behind USING it is a part of the expression.
+    let start = names.iter().take_while(|name| **name != "USING").position(|name| *name == "COLLATE")?;
+    let length = if names.get(start + 2) == Some(&".") { 4 } else { 2 };
+    let end = significant.get(start + length).copied().unwrap_or(action.len());
+    let parts = significant.get(start + 1..start + length)?.iter().step_by(2);
+    let parts = parts.map(|at| Ident::with_quote('"', name_in(&action[*at]))).collect::<Vec<_>>();
+    let column = name_in(&action[significant[column]]);
+    action.drain(significant[start]..end);
+    Some((column, ObjectName::from(parts)))
+}
+
+/// An action without what it says of indexes behind constraints, and of descendants.
+///
+/// # Errors
+/// 0A000 for a constraint with an option of tables.
+fn without_storage_words(action: &[TokenWithSpan]) -> SqlResult<Vec<TokenWithSpan>> {
     let words: Vec<&TokenWithSpan> =
         action.iter().filter(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF)).collect();
     let names: Vec<String> = words.iter().map(|t| keyword(t)).collect();
-    if !names.iter().any(|name| matches!(name.as_str(), "INHERIT" | "TABLESPACE" | "WITH" | "COLLATE")) {
-        return action.to_vec();
+    if !names.iter().any(|name| matches!(name.as_str(), "INHERIT" | "TABLESPACE" | "WITH" | "INCLUDE")) {
+        return Ok(action.to_vec());
     }
     let is = |at: usize, wanted: &[&str]| {
         names.get(at..at + wanted.len()).is_some_and(|found| found.iter().zip(wanted).all(|(name, word)| name == word))
     };
+    let closed = |at: usize| names[at..].iter().position(|name| name == ")").map_or(names.len(), |end| at + end + 1);
     let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(words.len());
     let mut at = 0;
     while at < words.len() {
@@ -72,16 +106,29 @@ fn without_storage_words(action: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
             2
         } else if is(at, &["USING", "INDEX", "TABLESPACE"]) {
             4
-        } else if at > 0 && is(at, &["WITH", "("]) && names[at - 1] == ")" {
-            names[at..].iter().position(|name| name == ")").map_or(names.len(), |end| end + 1)
-        } else if is(at, &["COLLATE"]) && matches!(names.get(at + 1).map(String::as_str), Some("\"C\"" | "\"POSIX\"")) {
-            2
+        } else if at > 0 && names[at - 1] == ")" && is(at, &["INCLUDE", "("]) {
+            closed(at) - at
+        } else if at > 0 && names[at - 1] == ")" && is(at, &["WITH", "("]) {
+            refuse_option_of_table(&names[at..closed(at)])?;
+            closed(at) - at
         } else {
             kept.push(words[at].clone());
             1
         };
     }
-    kept
+    Ok(kept)
+}
+
+/// The index of a constraint has none of a table's own options.
+fn refuse_option_of_table(parameters: &[String]) -> SqlResult<()> {
+    match parameters.iter().find(|name| is_own_option(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let name = name.to_lowercase();
+            Err(SqlError::not_supported(format!("{name} of a constraint"))
+                .with_hint(format!("It is an option of the table: CREATE TABLE ... WITH ({name} = ...).")))
+        }
+    }
 }
 
 fn nothing() -> Vec<TokenWithSpan> {
@@ -167,10 +214,13 @@ fn of_column(rest: &[&str]) -> SqlResult<Reading> {
         ["SET", "COMPRESSION", ..] => Ok(Reading::Ignored(Some("SET COMPRESSION"))),
         ["SET" | "RESET", "(", ..] => Ok(Reading::Ignored(Some("SET of a column's parameters"))),
         ["OPTIONS", ..] => refused("ALTER COLUMN ... OPTIONS"),
-        ["DROP", "IDENTITY", ..] => refused("ALTER COLUMN ... DROP IDENTITY"),
-        ["DROP", "EXPRESSION", ..] => refused("ALTER COLUMN ... DROP EXPRESSION"),
-        ["SET", "GENERATED" | "INCREMENT" | "START" | "RESTART" | "CACHE" | "MINVALUE" | "MAXVALUE" | "CYCLE", ..]
-        | ["RESTART", ..] => refused("ALTER COLUMN ... SET of an identity's sequence"),
+        ["DROP", "IDENTITY", ..] => column_stays("DROP IDENTITY"),
+        ["DROP", "EXPRESSION", ..] => column_stays("DROP EXPRESSION"),
+        ["SET", "GENERATED", ..] => Err(not_done("ALTER COLUMN ... SET GENERATED")
+            .with_hint("INSERT ... OVERRIDING SYSTEM VALUE gives a column that is GENERATED ALWAYS its value.")),
+        ["SET", "INCREMENT" | "START" | "RESTART" | "CACHE" | "MINVALUE" | "MAXVALUE" | "CYCLE" | "NO", ..]
+        | ["RESTART", ..] => Err(not_done("ALTER COLUMN ... SET of an identity's sequence")
+            .with_hint("Use ALTER SEQUENCE; pg_get_serial_sequence(table, column) gives its name.")),
         _ => Ok(Reading::Parsed),
     }
 }
@@ -183,7 +233,17 @@ fn name_in(token: &TokenWithSpan) -> String {
 }
 
 fn refused(what: &str) -> SqlResult<Reading> {
-    Err(SqlError::not_supported(format!("ALTER TABLE ... {what}")))
+    Err(not_done(what))
+}
+
+/// What would make another kind of column of it.
+fn column_stays(what: &str) -> SqlResult<Reading> {
+    Err(not_done(&format!("ALTER COLUMN ... {what}"))
+        .with_hint("Add a column without it, UPDATE it from this one, drop this one, and give the new one its name."))
+}
+
+fn not_done(what: &str) -> Box<SqlError> {
+    SqlError::not_supported(format!("ALTER TABLE ... {what}"))
 }
 
 /// An unquoted word in upper case, a quoted one or another token as it stands.

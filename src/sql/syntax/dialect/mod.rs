@@ -4,6 +4,7 @@
 //! ```text
 //!     words          a command read word by word
 //!     refused        commands that are not done here
+//!     absent         DROP ... IF EXISTS of kinds of which there are none
 //!     comment, cursor, explain, grant, prepare, role, sequence, set_config, transaction, utility
 //!                    commands that are read so
 //!     alter, change, create_as, like, overriding, row_locks, storage
@@ -14,6 +15,7 @@
 //!     not_done       forms for which nothing stands
 //! ```
 
+mod absent;
 pub(crate) mod alter;
 pub(crate) mod change;
 pub(crate) mod comment;

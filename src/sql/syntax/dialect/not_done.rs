@@ -5,6 +5,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
+use crate::syntax::type_names::refuse_constant_of;
 use crate::syntax::{is_significant, keyword};
 
 /// Words that begin a form, the words behind them, what it is called, and the way out.
@@ -55,6 +56,12 @@ fn refuse_here(words: &[&TokenWithSpan], at: usize, first: Option<Keyword>) -> S
     {
         return Err(SqlError::not_supported("comparison of rows by their bytes")
             .with_hint("Use =, <> and the other comparisons."));
+    }
+    if let (Token::Word(name), Some(Token::SingleQuotedString(_))) =
+        (&words[at].token, words.get(at + 1).map(|t| &t.token))
+        && name.quote_style.is_none()
+    {
+        refuse_constant_of(&name.value.to_lowercase())?;
     }
     if word("SUBSTRING") && is(words.get(at + 1), &Token::LParen) && has_for_first(&words[at + 2..]) {
         return Err(SqlError::not_supported("SUBSTRING with FOR before FROM").with_hint("Write FROM first."));

@@ -2,6 +2,7 @@
 
 use sqlparser::tokenizer::Token;
 
+use super::absent;
 use super::utility::UtilityCommand;
 use super::words::Words;
 
@@ -97,6 +98,11 @@ pub(super) fn read(words: &Words<'_, '_>) -> Option<UtilityCommand> {
     let mut rest = Words::new(words.rest());
     rest.eat(verb);
     while verb == "CREATE" && BEFORE_KINDS.iter().any(|word| rest.eat(word)) {}
+    if verb == "DROP"
+        && let Some(absent) = absent::read(&rest)
+    {
+        return Some(absent);
+    }
     if let Some((kind, hint)) = KINDS.iter().find(|(kind, _)| begins(&rest, kind)) {
         return Some(refused(&format!("{verb} {kind}"), hint));
     }
@@ -164,7 +170,7 @@ fn of_table(words: &mut Words<'_, '_>, verb: &str) -> Option<UtilityCommand> {
     Some(refused(&format!("{verb} TABLE ... {what}"), hint))
 }
 
-fn begins(words: &Words<'_, '_>, phrase: &str) -> bool {
+pub(super) fn begins(words: &Words<'_, '_>, phrase: &str) -> bool {
     let mut ahead = Words::new(words.rest());
     phrase.split(' ').all(|word| ahead.eat(word))
 }

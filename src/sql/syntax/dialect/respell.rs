@@ -91,7 +91,7 @@ pub(crate) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
                 kept.push(word(&token, "NULL", Keyword::NULL));
             }
             // Behind a cast sqlparser does not read it, and it changes nothing.
-            Some(Keyword::COLLATE) if follows_cast(&kept) => {
+            Some(Keyword::COLLATE) if follows_cast(&kept) && !defines_column(&kept) => {
                 source.next();
                 while source.next_if(|next| next.token == Token::Period).is_some() {
                     source.next();
@@ -225,20 +225,36 @@ fn is_source_without_parentheses(token: &TokenWithSpan, kept: &[TokenWithSpan]) 
 
 /// Whether the tokens end with `::` and the name of a type.
 fn follows_cast(kept: &[TokenWithSpan]) -> bool {
-    let is_of_type = |token: &&TokenWithSpan| {
-        matches!(
-            token.token,
-            Token::Word(_)
-                | Token::Number(..)
-                | Token::Comma
-                | Token::Period
-                | Token::LParen
-                | Token::RParen
-                | Token::LBracket
-                | Token::RBracket
-        )
+    let mut before = kept.iter().rev().map(|token| &token.token).peekable();
+    while before.next_if(|token| matches!(token, Token::LBracket | Token::RBracket)).is_some() {}
+    if before.next_if(|token| **token == Token::RParen).is_some() {
+        while before.next_if(|token| matches!(token, Token::Number(..) | Token::Comma)).is_some() {}
+        before.next_if(|token| **token == Token::LParen);
+    }
+    before.find(|token| !matches!(token, Token::Word(_) | Token::Period)) == Some(&Token::DoubleColon)
+}
+
+/// Whether a column of a table is being defined here, outside of parentheses of its own.
+fn defines_column(kept: &[TokenWithSpan]) -> bool {
+    let first: Vec<Keyword> = kept.iter().filter_map(keyword).take(5).collect();
+    let outside = match first.first() {
+        Some(Keyword::CREATE) => 1,
+        Some(Keyword::ALTER) => 0,
+        _ => return false,
     };
-    kept.iter().rev().find(|token| !is_of_type(token)).is_some_and(|token| token.token == Token::DoubleColon)
+    let (mut depth, mut is_expression) = (0, false);
+    for token in kept {
+        match (&token.token, keyword(token)) {
+            (Token::LParen, _) => depth += 1,
+            (Token::RParen, _) => depth -= 1,
+            (Token::Comma, _) if depth == outside => is_expression = false,
+            // Of CREATE TABLE AS, and of ALTER TYPE.
+            (_, Some(Keyword::AS)) if depth == 0 => return false,
+            (_, Some(Keyword::USING)) if depth == outside => is_expression = true,
+            _ => {}
+        }
+    }
+    first.contains(&Keyword::TABLE) && depth == outside && !is_expression
 }
 
 /// The star of `t.*`: `(t).*` is spelled without parentheses, and where the row is one value it stands in them.

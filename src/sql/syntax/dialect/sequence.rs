@@ -21,6 +21,8 @@ pub(crate) struct CreateSequence {
 pub(crate) struct AlterSequence {
     pub name: ObjectName,
     pub if_exists: bool,
+    /// RENAME TO, which stands alone.
+    pub rename: Option<ObjectName>,
     pub options: GivenOptions,
 }
 
@@ -68,17 +70,18 @@ pub(crate) fn parse_command(parser: &mut Parser<'_>) -> Result<Option<SequenceCo
     }
     let if_exists = parser.parse_keywords(&[IF, EXISTS]);
     let name = parser.parse_object_name(false)?;
-    for (keyword, refused) in [(Keyword::RENAME, "ALTER SEQUENCE ... RENAME"), (Keyword::SET, "ALTER SEQUENCE ... SET")]
-    {
-        if parser.parse_keyword(keyword) {
-            return refuse(parser, refused);
-        }
+    if parser.parse_keywords(&[Keyword::RENAME, Keyword::TO]) {
+        let (rename, options) = (Some(parser.parse_object_name(false)?), GivenOptions::default());
+        return Ok(Some(SequenceCommand::Alter(AlterSequence { name, if_exists, rename, options })));
+    }
+    if parser.parse_keyword(Keyword::SET) {
+        return refuse(parser, "ALTER SEQUENCE ... SET");
     }
     let options = GivenOptions::parse(parser)?;
     if options == GivenOptions::default() {
         return parser.expected("an option of the sequence", parser.peek_token());
     }
-    Ok(Some(SequenceCommand::Alter(AlterSequence { name, if_exists, options })))
+    Ok(Some(SequenceCommand::Alter(AlterSequence { name, if_exists, rename: None, options })))
 }
 
 fn refuse(parser: &mut Parser<'_>, what: &'static str) -> Result<Option<SequenceCommand>, ParserError> {
@@ -231,7 +234,7 @@ mod tests {
         assert!(parse("ALTER TABLE t ADD COLUMN c int").unwrap().is_none());
         assert!(parse("CREATE SEQUENCE s CYCLE NO CYCLE").is_err());
         assert!(parse("ALTER SEQUENCE s").is_err());
-        assert!(matches!(parse("ALTER SEQUENCE s RENAME TO t"), Ok(Some(SequenceCommand::Refused(_)))));
+        assert!(matches!(parse("ALTER SEQUENCE s SET SCHEMA t"), Ok(Some(SequenceCommand::Refused(_)))));
     }
 
     #[test]

@@ -34,6 +34,11 @@ pub(crate) enum UtilityCommand {
         names: Vec<String>,
         if_exists: bool,
     },
+    /// DROP ... IF EXISTS of kinds of which there are none: its tag, and what does not exist.
+    DropAbsent {
+        tag: &'static str,
+        absent: Vec<String>,
+    },
     /// SET CONSTRAINTS ALL: none is there whose check could wait.
     SetConstraints,
     /// A command of PostgreSQL that is not done here, and what to do instead.
