@@ -117,7 +117,7 @@ fn read(row: [&'static str; 14]) -> Type {
 }
 
 /// A type that is built in.
-pub(crate) fn built_in(oid: Oid) -> Option<&'static Type> {
+pub fn built_in(oid: Oid) -> Option<&'static Type> {
     TYPES.get(&oid)
 }
 

@@ -238,7 +238,6 @@ impl Typing<'_> {
         let own = if base == oids::INTERVAL { base_typmod } else { -1 };
         let literal = match literal {
             Literal::Text(text) => {
-                self.check_is_read(base).map_err(|error| error.at_place(place))?;
                 constant::read(&text, base, own, self.reading).map_err(|error| error.at_place(place))?
             }
             other => other,
@@ -248,22 +247,6 @@ impl Typing<'_> {
             return Ok(typed);
         }
         self.of_domain(typed, target, CastContext::Implicit, Written::Implicitly, place)
-    }
-
-    /// # Errors
-    /// 0A000 for a type whose values would be compared as their texts are: addresses, shapes, ranges and some others.
-    fn check_is_read(&self, oid: Oid) -> SqlResult<()> {
-        let is_refused = matches!(self.lookup.category(oid), b'I' | b'G' | b'R')
-            || matches!(oid, oids::MONEY | oids::MACADDR | oids::MACADDR8 | oids::TSVECTOR | oids::TSQUERY);
-        if !is_refused {
-            return Ok(());
-        }
-        let what = format!("a value of type {}", self.lookup.type_name(oid));
-        let hint = match self.lookup.category(oid) {
-            b'R' => "Keep its bounds in two columns.",
-            _ => "Keep it as text.",
-        };
-        Err(SqlError::not_supported(what).with_hint(hint))
     }
 }
 

@@ -3,6 +3,7 @@
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 use tablegate_bind::catalogue::oids::{self, Oid};
+use tablegate_bind::catalogue::types::built_in;
 use tablegate_bind::expr::{BoundExpr, CastMethod, ExprKind, Literal, Written};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::input::parse_text;
@@ -23,7 +24,10 @@ impl Pass<'_> {
             // Of a row, or of a type that only the catalogue has: that which it is beside has the type.
             match constant {
                 Literal::Null => return Ok(Expr::Literal(ScalarValue::Null, None)),
-                Literal::Text(text) => return Ok(Expr::Literal(ScalarValue::from(&**text), None)),
+                Literal::Text(text) => {
+                    check_is_read(expr.ty.oid)?;
+                    return Ok(Expr::Literal(ScalarValue::from(&**text), None));
+                }
                 Literal::Value(_) | Literal::Read { .. } => {}
             }
         }
@@ -128,6 +132,21 @@ fn type_of(expr: &BoundExpr) -> SqlResult<SqlType> {
         }
         None => Err(SqlError::not_supported(format!("a value of the type with OID {}", expr.ty.oid))),
     }
+}
+
+/// # Errors
+/// 0A000 for a type whose values would be compared as their texts are: addresses, shapes, ranges and some others.
+fn check_is_read(oid: Oid) -> SqlResult<()> {
+    let Some(known) = built_in(oid) else { return Ok(()) };
+    let hint = match known.category {
+        b'R' => "Keep its bounds in two columns.",
+        b'I' | b'G' => "Keep it as text.",
+        _ if matches!(oid, oids::MONEY | oids::MACADDR | oids::MACADDR8 | oids::TSVECTOR | oids::TSQUERY) => {
+            "Keep it as text."
+        }
+        _ => return Ok(()),
+    };
+    Err(SqlError::not_supported(format!("a value of type {}", known.name)).with_hint(hint))
 }
 
 /// Whether a number becomes one of an integer type that may not have room for it.
