@@ -32,6 +32,8 @@ pub struct RelationColumn {
     pub name: String,
     pub oid: Oid,
     pub typmod: i32,
+    /// Its collation, where that is not its type's.
+    pub collation: Option<Oid>,
     pub has_default: bool,
     pub given: Given,
     /// It was found in rows: it has the type of most of them, and takes values of others.

@@ -15,6 +15,7 @@ use super::with::WithFound;
 use crate::binder::{folded, name_of};
 use crate::catalogue::oids::Oid;
 use crate::catalogue::{Lookup, Relation, RelationKind, RelationRef};
+use crate::expr::Collation;
 use crate::name::Name;
 use crate::namespace::{Shown, set_lateral};
 use crate::place::{AtPlace, Place};
@@ -290,9 +291,10 @@ fn joined_name(name: &ObjectName) -> String {
 
 pub(crate) fn columns_of(level: &Level<'_>, relation: &Relation) -> Vec<RangeColumn> {
     let lookup = level.lookup();
-    let column = |column: &crate::catalogue::RelationColumn| RangeColumn {
-        name: column.name.clone(),
-        ty: lookup.of_type(column.oid, column.typmod),
+    let column = |column: &crate::catalogue::RelationColumn| {
+        let mut ty = lookup.of_type(column.oid, column.typmod);
+        ty.collation = column.collation.map_or(ty.collation, Collation::Implicit);
+        RangeColumn { name: column.name.clone(), ty }
     };
     relation.columns.iter().map(column).collect()
 }

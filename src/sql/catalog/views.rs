@@ -44,13 +44,16 @@ pub struct ViewColumn {
     pub name: String,
     /// As `SqlType` prints it.
     pub sql_type: String,
+    /// The number of its collation, where that is not the type's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
 
 impl ViewColumn {
     pub fn new(name: &str, sql_type: &SqlType) -> Self {
-        Self { name: name.to_owned(), sql_type: sql_type.to_string(), comment: None }
+        Self { name: name.to_owned(), sql_type: sql_type.to_string(), collation: None, comment: None }
     }
 }
 

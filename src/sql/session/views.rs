@@ -86,7 +86,7 @@ impl Session {
         let planner = self.planner();
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let printed = planner.printed(query, &names, None).await?;
-        let view = View::new(name, columns, printed.definition, printed.uses);
+        let mut view = View::new(name, columns, printed.definition, printed.uses);
         // What is kept must mean what was said.
         let again = match catalog::query_of(&view) {
             Ok(kept) => view_columns(&planner.plan(&kept, &[]).await?.columns, &names).ok(),
@@ -95,6 +95,9 @@ impl Session {
         if again.is_none_or(|columns| columns != view.columns) {
             return Err(SqlError::not_supported("this form of query in a view")
                 .with_detail(format!("It would be kept as: {}", view.query)));
+        }
+        for (column, collation) in view.columns.iter_mut().zip(printed.collations) {
+            column.collation = collation;
         }
         Ok((view, planned.relations.iter().map(|relation| relation.place()).collect()))
     }

@@ -52,8 +52,10 @@ pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {
         }
     }
     for view in &context.objects.views {
-        for (number, (name, sql_type)) in (1..).zip(view.typed_columns().unwrap_or_default()) {
-            push(rows, &Attribute::of(view.oid, number, name, &sql_type));
+        let columns = view.typed_columns().unwrap_or_default();
+        for (number, ((name, sql_type), kept)) in (1..).zip(columns.iter().zip(&view.columns)) {
+            let plain = Attribute::of(view.oid, number, name, sql_type);
+            push(rows, &Attribute { collation: kept.collation, ..plain });
         }
     }
 }

@@ -13,7 +13,7 @@ use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::oid::{modifier, oid};
 use tablegate_types::sql_type::{SqlType, TableRow};
 
-use crate::catalog::{CatalogView, Sequence, View, query_of};
+use crate::catalog::{CatalogView, Sequence, View, ViewColumn, query_of};
 use crate::plan::planner::Planner;
 use crate::plan::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use crate::relation::{Relation, RelationColumn, table_row};
@@ -230,9 +230,17 @@ fn of_view(view: &View) -> catalogue::Relation {
         name: view.name.clone(),
         schema: view.place.schema().into_owned(),
         kind: RelationKind::View,
-        columns: columns.iter().map(|(name, sql_type)| column(name, sql_type)).collect(),
+        columns: columns
+            .iter()
+            .zip(&view.columns)
+            .map(|((name, sql_type), kept)| of_view_column(name, sql_type, kept))
+            .collect(),
         ..Default::default()
     }
+}
+
+fn of_view_column(name: &str, sql_type: &SqlType, kept: &ViewColumn) -> catalogue::RelationColumn {
+    catalogue::RelationColumn { collation: kept.collation, ..column(name, sql_type) }
 }
 
 fn of_sequence(sequence: &Sequence) -> catalogue::Relation {
@@ -264,6 +272,7 @@ fn column_of(column: &RelationColumn) -> catalogue::RelationColumn {
         given,
         takes_any: column.observed.is_some(),
         is_hidden: column.hidden,
+        collation: column.collation,
         ..self::column(&column.name, &column.sql_type)
     }
 }

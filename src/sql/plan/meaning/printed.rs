@@ -4,7 +4,7 @@ use sqlparser::ast::Query;
 use tablegate_bind::catalogue::Relation;
 use tablegate_bind::statement::Syntax;
 use tablegate_bind::{
-    BoundQuery, BoundStatement, Lookup, Oid, QueryPrinting, RelationNames, StatementBinder, query_text,
+    BoundQuery, BoundStatement, ExprType, Lookup, Oid, QueryPrinting, RelationNames, StatementBinder, query_text,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -19,6 +19,8 @@ use crate::plan::tables::Mentions;
 pub(crate) struct Printed {
     pub definition: Definition,
     pub uses: Vec<ViewUse>,
+    /// The collations of its columns, where they are not those of their types.
+    pub collations: Vec<Option<u32>>,
 }
 
 /// Something that the query reads gets another name.
@@ -96,7 +98,14 @@ impl Planner<'_> {
                 let columns = read.into_iter().map(|column| names.column(relation, column)).collect();
                 uses.push(ViewUse { relation: oid, columns, needs_key: keys.contains(&oid) });
             }
-            Ok(Printed { definition, uses })
+            let lookup = Lookup::new(&known);
+            let own = |ty: &ExprType| {
+                let own = ty.collation.oid();
+                (own != 0 && own != lookup.collation_of_type(ty.oid)).then_some(own)
+            };
+            let shown = bound.targets.iter().filter(|target| !target.is_hidden);
+            let collations = shown.map(|target| own(&target.expr.ty)).collect();
+            Ok(Printed { definition, uses, collations })
         })
     }
 }
