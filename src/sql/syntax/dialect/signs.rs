@@ -76,7 +76,6 @@ mod tests {
             ("j->>-1", "j_->>_-_1"),
             ("2*-1", "2_*_-_1"),
             ("j#-k", "j_#-_k"),
-            ("a@-b", "a_@-_b"),
         ] {
             assert_eq!(parted(sql), expected);
         }
