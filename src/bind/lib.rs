@@ -48,9 +48,10 @@ mod usage;
 mod walk;
 
 pub use self::binder::{
-    Binder, BoundSubQuery, Reach, ReachedLevel, SYMMETRIC, SubQueries, VARIADIC, folded, items_of, set_right,
+    Binder, BoundSubQuery, Reach, ReachedLevel, SYMMETRIC, SubQueries, VARIADIC, collation_named, folded, items_of,
+    set_right,
 };
-pub use self::catalogue::collations::{name as collation_name, named as collation_named};
+pub use self::catalogue::collations::name as collation_name;
 pub use self::catalogue::oids::DEFAULT_COLLATION;
 pub use self::catalogue::{BuiltInOnly, Catalogue, Lookup, Oid};
 pub use self::expr::{BoundExpr, ExprKind, ExprType};

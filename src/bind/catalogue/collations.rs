@@ -1,20 +1,17 @@
 //! Collations by their names.
 
-use sqlparser::ast::ObjectName;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::oids::Oid;
 use super::rows::{cells, number};
-use crate::binder::folded;
 
-/// The collation that COLLATE names.
+/// The collation of a name, by its parts.
 ///
 /// # Errors
 /// 42704 for an unknown one, 0A000 for that of a language.
-pub fn named(name: &ObjectName) -> SqlResult<Oid> {
-    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(folded).collect();
+pub(crate) fn named(parts: &[String]) -> SqlResult<Oid> {
     let found = |wanted: &str| rows().find(|(_, known)| *known == wanted).map(|(oid, _)| oid);
-    let known = match parts.as_slice() {
+    let known = match parts {
         [name] => found(name),
         [schema, name] if schema == "pg_catalog" => found(name),
         _ => None,
