@@ -32,6 +32,7 @@ use super::notify::Hub;
 use super::observe::Recorder;
 use super::place::{Place, Stores};
 use super::progress::LongWrites;
+use super::range_join::RangeJoins;
 use super::reads::Reads;
 use super::roster::Roster;
 use super::scan::with_run_time_filters;
@@ -393,7 +394,8 @@ fn moment(base: &SessionState, moments: &Moments) -> ExecutionProps {
 
 /// The engine's own rules, and what must come before and behind them.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![Arc::new(CallsInOrder)];
+    let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> =
+        vec![Arc::new(CallsInOrder), Arc::new(RangeJoins)];
     rules.extend(with_run_time_filters(false_order::unseen(PhysicalOptimizer::new().rules)));
     // The engine's last rule checks the plan.
     rules.insert(rules.len() - 1, Arc::new(SortedUnions));

@@ -43,6 +43,7 @@ pub mod place;
 mod plan;
 mod privileges;
 mod progress;
+mod range_join;
 mod read_log;
 mod reads;
 pub mod relation;

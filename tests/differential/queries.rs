@@ -367,6 +367,11 @@ fn joins(rng: &mut Rng, base: &Scope) -> Query {
                 "i.label = f.t",
                 "i.day = f.d",
                 "i.amount > f.n",
+                "i.day BETWEEN f.d - 400 AND f.d",
+                "i.fact = f.id AND i.day <= f.d AND i.amount <> f.n",
+                "i.label >= f.t AND i.label < f.vc",
+                "f.f8 <= i.amount::float8",
+                "f.ts > i.day AND f.i2 <= i.qty",
             ]);
             let on = Node::clause("", vec![text(on)]);
             Part::Node(Node::clause(

@@ -44,7 +44,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("fjall", &["backends/embedded"]),
     ("futures", &["store", "backends", "sql", "pg", "cli"]),
     // Tables that are looked up by keys which lie elsewhere.
-    ("hashbrown", &["store/table/columns", "backends/embedded", "sql/tx"]),
+    ("hashbrown", &["store/table/columns", "backends/embedded", "sql/range_join", "sql/tx"]),
     ("http_body_util", &["rest", "cli/metrics"]),
     ("hyper", &["rest", "cli/metrics"]),
     ("hyper_util", &["rest", "cli/metrics"]),

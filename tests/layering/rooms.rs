@@ -47,6 +47,7 @@ const ROOMS: &[&str] = &[
     "key_range",
     "newest",
     "reads",
+    "range_join",
     "scan",
     "grouping",
     "in_turn",

@@ -35,7 +35,15 @@ const NOT_ON_AZURE: &[&str] = &[
 
 /// What is not run on the emulator since it is slow: thousands of rows that are partitions of their own, or that have nothing
 /// to do with where they are stored. It is run on the gateway's own door.
-const SLOW_ON_AZURE: &[&str] = &["ddl/alter_key_rows", "select/group_by_text", "select/nested_calls"];
+const SLOW_ON_AZURE: &[&str] = &[
+    "ddl/alter_key_rows",
+    "select/group_by_text",
+    "select/made_rows",
+    "select/nested_calls",
+    "select/order_kept",
+    "select/range_joins",
+    "select/tablesample",
+];
 
 /// Settings with which nothing is read or planned in a short way, and with which all is that can be: the answers are the
 /// same.

@@ -17,6 +17,7 @@ use super::origin::{Called, join_filter, shown};
 use crate::apart::ApartExec;
 use crate::false_order::GroupsExec;
 use crate::passing::PassingExec;
+use crate::range_join::RangeJoinExec;
 use crate::scan::EntityScanExec;
 
 /// What a reader of a plan sees of one of its nodes.
@@ -80,7 +81,7 @@ pub(super) fn kind_of(plan: &Arc<dyn ExecutionPlan>) -> Kind {
         let on = join
             .on()
             .iter()
-            .map(|(left, right)| (shown(right, outer, Called::OfTable), shown(left, inner, Called::OfTable)));
+            .map(|(left, right)| equal(shown(right, outer, Called::OfTable), shown(left, inner, Called::OfTable)));
         let named = joined("Hash", *join.join_type(), Work::JoinsHashed)
             .with("Hash Cond", Some(condition(on)))
             .with("Join Filter", join.filter().map(|filter| join_filter(filter, inner, outer)));
@@ -88,7 +89,7 @@ pub(super) fn kind_of(plan: &Arc<dyn ExecutionPlan>) -> Kind {
     }
     if let Some(join) = plan.downcast_ref::<SortMergeJoinExec>() {
         let on = join.on().iter().map(|(left, right)| {
-            (shown(left, join.left(), Called::OfTable), shown(right, join.right(), Called::OfTable))
+            equal(shown(left, join.left(), Called::OfTable), shown(right, join.right(), Called::OfTable))
         });
         let named = joined("Merge", join.join_type(), Work::Passes).with("Merge Cond", Some(condition(on)));
         let filter = join.filter().as_ref().map(|filter| join_filter(filter, join.left(), join.right()));
@@ -98,6 +99,19 @@ pub(super) fn kind_of(plan: &Arc<dyn ExecutionPlan>) -> Kind {
         let named = joined("Nested Loop", *join.join_type(), Work::JoinsEach);
         let filter = join.filter().as_ref().map(|filter| join_filter(filter, join.left(), join.right()));
         return Kind::Node(named.with("Join Filter", filter));
+    }
+    if let Some(join) = plan.downcast_ref::<RangeJoinExec>() {
+        let [left, right] = join.sides();
+        let on = join.on().iter().map(|(of_left, of_right)| {
+            equal(shown(of_left, left, Called::OfTable), shown(of_right, right, Called::OfTable))
+        });
+        let (sorted, other) = join.sorted_and_other();
+        let ranges = join.ranges().map(|(column, op, value)| {
+            format!("({} {op} {})", shown(&column, sorted, Called::OfTable), shown(value, other, Called::OfTable))
+        });
+        let named =
+            joined("Merge", join.join_type(), Work::Passes).with("Merge Cond", Some(condition(on.chain(ranges))));
+        return Kind::Node(named.with("Join Filter", join.residual().map(|filter| join_filter(filter, left, right))));
     }
     if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
         return aggregated(aggregate);
@@ -203,9 +217,13 @@ fn joined(way: &'static str, join_type: JoinType, work: Work) -> Named {
     Named::new(title, work).known_as(node_type, "Join Type", kind)
 }
 
-fn condition(on: impl Iterator<Item = (String, String)>) -> String {
-    let equal: Vec<String> = on.map(|(left, right)| format!("({left} = {right})")).collect();
-    match equal.as_slice() {
+fn equal(left: String, right: String) -> String {
+    format!("({left} = {right})")
+}
+
+fn condition(parts: impl Iterator<Item = String>) -> String {
+    let parts: Vec<String> = parts.collect();
+    match parts.as_slice() {
         [one] => one.clone(),
         several => format!("({})", several.join(" AND ")),
     }

@@ -12,10 +12,13 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use tablegate_types::quoting::quote_ident;
 
 use super::nodes::{Kind, kind_of};
 use crate::expr::{of_column, printed_physical};
+use crate::range_join::RangeJoinExec;
 use crate::scan::EntityScanExec;
 
 /// How columns of tables are called.
@@ -83,6 +86,15 @@ impl Origin {
                 (plan, at) = side;
                 continue;
             }
+            if let Some(rows) = numbered(plan) {
+                if at < rows.schema().fields().len() {
+                    plan = rows;
+                    continue;
+                }
+                if let Some(number) = own_number(plan.schema().field(at).name()) {
+                    return Some(Self::computed(number));
+                }
+            }
             match (kind_of(plan), plan.children().as_slice()) {
                 (Kind::HandsOn, [only]) if only.schema().fields().len() == plan.schema().fields().len() => plan = only,
                 _ => break,
@@ -112,8 +124,28 @@ impl Origin {
     }
 }
 
+/// The rows below a node that adds columns behind theirs, or none.
+fn numbered(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
+    let adds_only = plan.is::<BoundedWindowAggExec>() || plan.is::<WindowAggExec>() || plan.is::<SortExec>();
+    if adds_only { plan.children().first().copied() } else { None }
+}
+
+/// A number that a plan counts for itself, as PostgreSQL shows functions of windows.
+fn own_number(name: &str) -> Option<String> {
+    let function = match name.split_once('#')?.0 {
+        "row" => "row_number()",
+        "rank" => "rank()",
+        _ => return None,
+    };
+    Some(format!("{function} OVER (?)"))
+}
+
 /// The side of a join that a column of it is of, and its place there.
 fn side_of(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<(&Arc<dyn ExecutionPlan>, usize)> {
+    if let Some(join) = plan.downcast_ref::<RangeJoinExec>() {
+        let ([left, right], origin) = (join.sides(), join.origin(at)?);
+        return Some((if origin.side == JoinSide::Left { left } else { right }, origin.index));
+    }
     let (left, right, join_type, kept) = match plan.downcast_ref::<HashJoinExec>() {
         Some(join) => (join.left(), join.right(), *join.join_type(), join.projection.as_deref()),
         None => {

@@ -19,7 +19,7 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
-use datafusion::physical_plan::joins::utils::build_join_schema;
+use datafusion::physical_plan::joins::utils::{ColumnIndex, build_join_schema};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -28,6 +28,7 @@ use datafusion::physical_plan::union::UnionExec;
 
 use super::exec::EntityScanExec;
 use crate::passing::{Plan, with_children};
+use crate::range_join::RangeJoinExec;
 
 type Filter = Arc<dyn PhysicalExpr>;
 
@@ -69,6 +70,9 @@ fn sent_by(plan: Plan) -> Result<Transformed<Plan>> {
     if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
         return sent_by_join(join).map(|sent| sent.map_or(Transformed::no(plan), Transformed::yes));
     }
+    if let Some(join) = plan.downcast_ref::<RangeJoinExec>() {
+        return sent_by_range_join(&plan, join).map(|sent| sent.map_or(Transformed::no(plan), Transformed::yes));
+    }
     // Those of TopK, and of the least and greatest of all rows, are there already.
     let children = plan.children();
     let [input] = children.as_slice() else { return Ok(Transformed::no(plan)) };
@@ -97,6 +101,21 @@ fn sent_by_join(join: &HashJoinExec) -> Result<Option<Plan>> {
     Ok(Some(Arc::new(join.with_dynamic_filter_expr(filter)?)))
 }
 
+/// A join by ranges that tells the scans of one side what the other side has.
+fn sent_by_range_join(plan: &Plan, join: &RangeJoinExec) -> Result<Option<Plan>> {
+    let Some((told, filters)) = join.run_time_filters() else { return Ok(None) };
+    let mut children = join.sides().map(Arc::clone);
+    let place = usize::from(told == JoinSide::Right);
+    let mut is_sent = false;
+    for filter in filters {
+        if let Some(below) = sent(&children[place], &filter)? {
+            children[place] = below;
+            is_sent = true;
+        }
+    }
+    if is_sent { with_children(Arc::clone(plan), children.into()).map(Some) } else { Ok(None) }
+}
+
 /// The plan with a filter over its columns at the scans that they come from; `None` where there are none, or rows that are left
 /// out below would be missed: by a limit, or an outer join.
 fn sent(plan: &Plan, filter: &Filter) -> Result<Option<Plan>> {
@@ -107,7 +126,19 @@ fn sent(plan: &Plan, filter: &Filter) -> Result<Option<Plan>> {
         return Ok(None);
     }
     if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
-        return sent_into_join(plan, join, filter);
+        let (_, origins) = build_join_schema(&join.left().schema(), &join.right().schema(), join.join_type());
+        let origin = |column: usize| match &join.projection {
+            Some(projection) => origins.get(*projection.get(column)?).cloned(),
+            None => origins.get(column).cloned(),
+        };
+        let joined =
+            Joined { sides: [join.left(), join.right()], join_type: *join.join_type(), on: join.on(), is_cut: None };
+        return sent_into_join(plan, &joined, &origin, filter);
+    }
+    if let Some(join) = plan.downcast_ref::<RangeJoinExec>() {
+        let joined =
+            Joined { sides: join.sides(), join_type: join.join_type(), on: join.on(), is_cut: join.gives_first_of() };
+        return sent_into_join(plan, &joined, &|column| join.origin(column).cloned(), filter);
     }
     let own = |column: &Column| Some(Arc::new(column.clone()) as Filter);
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
@@ -146,24 +177,30 @@ fn sent(plan: &Plan, filter: &Filter) -> Result<Option<Plan>> {
     if passes_all { into_only(plan, filter, own) } else { Ok(None) }
 }
 
+/// What joins say alike.
+struct Joined<'p> {
+    sides: [&'p Plan; 2],
+    join_type: JoinType,
+    on: &'p [(Filter, Filter)],
+    /// The side of which not all rows come out: others would be in the place of those that are left out.
+    is_cut: Option<JoinSide>,
+}
+
 /// Into the sides of a join that the filter is about. A row of one that is left out is one that the join would not give.
-fn sent_into_join(plan: &Plan, join: &HashJoinExec, filter: &Filter) -> Result<Option<Plan>> {
-    let sides = [(JoinSide::Left, join.left()), (JoinSide::Right, join.right())];
-    let (_, origins) = build_join_schema(&join.left().schema(), &join.right().schema(), join.join_type());
-    let origin = |column: &Column| {
-        let place = match &join.projection {
-            Some(projection) => *projection.get(column.index())?,
-            None => column.index(),
-        };
-        origins.get(place)
-    };
-    let (gives_left, gives_right) = gives_rows(*join.join_type());
-    let is_semi = matches!(join.join_type(), JoinType::LeftSemi | JoinType::RightSemi);
-    let mut children: Vec<Plan> = Vec::with_capacity(sides.len());
+fn sent_into_join(
+    plan: &Plan,
+    join: &Joined<'_>,
+    origin: &dyn Fn(usize) -> Option<ColumnIndex>,
+    filter: &Filter,
+) -> Result<Option<Plan>> {
+    let sides = [JoinSide::Left, JoinSide::Right].into_iter().zip(join.sides);
+    let (gives_left, gives_right) = gives_rows(join.join_type);
+    let is_semi = matches!(join.join_type, JoinType::LeftSemi | JoinType::RightSemi);
+    let mut children: Vec<Plan> = Vec::with_capacity(join.sides.len());
     let mut is_sent = false;
-    for ((side, rows), gives) in sides.into_iter().zip([gives_left, gives_right]) {
+    for ((side, rows), gives) in sides.zip([gives_left, gives_right]) {
         let own = |column: &Column| {
-            let origin = origin(column)?;
+            let origin = origin(column.index())?;
             if origin.side == side {
                 return Some(Arc::new(Column::new(rows.schema().field(origin.index).name(), origin.index)) as Filter);
             }
@@ -173,9 +210,9 @@ fn sent_into_join(plan: &Plan, join: &HashJoinExec, filter: &Filter) -> Result<O
                 let is_equal = other.downcast_ref::<Column>().is_some_and(|other| other.index() == origin.index);
                 (is_equal && own.is::<Column>()).then(|| Arc::clone(own))
             };
-            is_semi.then(|| join.on().iter().find_map(pair)).flatten()
+            is_semi.then(|| join.on.iter().find_map(pair)).flatten()
         };
-        let moved = if gives { moved(filter, own)? } else { None };
+        let moved = if gives && join.is_cut != Some(side) { moved(filter, own)? } else { None };
         let below = moved.map(|moved| sent(rows, &moved)).transpose()?.flatten();
         is_sent |= below.is_some();
         children.push(below.unwrap_or_else(|| Arc::clone(rows)));

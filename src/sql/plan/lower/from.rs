@@ -6,7 +6,7 @@ use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, DFSchema, JoinType, ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Values};
+use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder, Projection, Values};
 use datafusion::prelude::lit;
 use tablegate_bind::catalogue::{RelationColumn, RelationRef};
 use tablegate_bind::expr::{BoundExpr, ExprKind};
@@ -17,7 +17,7 @@ use tablegate_bind::statement::BoundStatement;
 use tablegate_bind::{BoundQuery, Oid};
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::oid::declared_of_oid;
-use tablegate_types::sql_type::SqlType;
+use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 use tablegate_types::stack::deeper;
 
 use super::level::{Around, EntryColumns, Level, Part};
@@ -334,7 +334,8 @@ impl Lowering<'_> {
     /// Rows that are written out.
     fn values(&self, rows: &[Vec<BoundExpr>], entry: &RangeEntry, level: &Level<'_>) -> SqlResult<LogicalPlan> {
         let around = Around::beside(self, level);
-        let values = rows.iter().map(|row| around.exprs(row)).collect::<SqlResult<_>>()?;
+        let mut values = rows.iter().map(|row| around.exprs(row)).collect::<SqlResult<Vec<_>>>()?;
+        say_types(rows, &mut values);
         let names: Vec<String> = entry.columns.iter().map(|column| column.name.clone()).collect();
         // Their types are those of the values.
         let fields = unique_names(&names).into_iter().map(|name| Field::new(name, DataType::Null, true)).collect();
@@ -379,4 +380,25 @@ fn is_volatile(plan: &LogicalPlan) -> SqlResult<bool> {
 /// Rows that are others for each row of what stands before them.
 fn beside(plan: LogicalPlan) -> LogicalPlan {
     LogicalPlan::Subquery(sub_query_of(plan))
+}
+
+/// Says of all values of a column with a parameter what they are, in one way: the engine compares what it is told of them, and
+/// constants say less of themselves than parameters, or more.
+fn say_types(rows: &[Vec<BoundExpr>], values: &mut [Vec<Expr>]) {
+    let Some(first) = rows.first().filter(|_| rows.len() > 1) else { return };
+    for (column, value) in first.iter().enumerate() {
+        let is_parameter = |row: &Vec<BoundExpr>| matches!(row[column].kind, ExprKind::Parameter(_));
+        let sql_type = declared_of_oid(value.ty.oid, value.ty.typmod);
+        // A numeric has the digits of its value.
+        let Some(sql_type) = sql_type.filter(|of| !matches!(of, SqlType::Numeric(_)) && rows.iter().any(is_parameter))
+        else {
+            continue;
+        };
+        let told = sql_type.field("", true).with_metadata([(TYPE_KEY.to_owned(), sql_type.tag())].into());
+        let told = Arc::new(told);
+        for row in values.iter_mut() {
+            let value = std::mem::take(&mut row[column]);
+            row[column] = Expr::Cast(Cast::new_from_field(Box::new(value), Arc::clone(&told)));
+        }
+    }
 }
