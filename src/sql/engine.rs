@@ -35,7 +35,7 @@ use super::progress::LongWrites;
 use super::range_join::RangeJoins;
 use super::reads::Reads;
 use super::roster::Roster;
-use super::scan::with_run_time_filters;
+use super::run_time_filters::with_run_time_filters;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};

@@ -48,6 +48,7 @@ mod read_log;
 mod reads;
 pub mod relation;
 mod roster;
+mod run_time_filters;
 mod scan;
 mod sequence;
 pub mod session;

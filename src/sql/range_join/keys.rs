@@ -16,9 +16,16 @@ use xxhash_rust::xxh64::xxh64;
 pub(super) struct Keys {
     converter: RowConverter,
     nulls_match: bool,
-    table: HashTable<u32>,
+    table: HashTable<Slot>,
     /// Each key, at the place of its number.
     rows: Rows,
+}
+
+/// A key that has been seen.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    beginning: Beginning,
+    number: u32,
 }
 
 impl Keys {
@@ -41,25 +48,10 @@ impl Keys {
     /// The number of each row's key, new ones among them; `None` for a row that has no partner since it has a NULL.
     pub(super) fn add(&mut self, exprs: &[Arc<dyn PhysicalExpr>], batch: &RecordBatch) -> Result<Vec<Option<u32>>> {
         let (encoded, valid) = self.encode(exprs, batch)?;
-        let Self { table, rows, .. } = self;
         let mut numbers = Vec::with_capacity(batch.num_rows());
         for (place, key) in encoded.iter().enumerate() {
-            if valid.as_ref().is_some_and(|valid| valid.is_null(place)) {
-                numbers.push(None);
-                continue;
-            }
-            let hashed = hash(key);
-            let known = table.find(hashed, |&number| rows.row(number as usize) == key).copied();
-            numbers.push(Some(match known {
-                Some(number) => number,
-                None => {
-                    // A side has fewer rows than that.
-                    let number = u32::try_from(rows.num_rows()).unwrap_or(u32::MAX);
-                    rows.push(key);
-                    table.insert_unique(hashed, number, |&number| hash(rows.row(number as usize)));
-                    number
-                }
-            }));
+            let is_null = valid.as_ref().is_some_and(|valid| valid.is_null(place));
+            numbers.push((!is_null).then(|| self.number(key).unwrap_or_else(|| self.push(key))));
         }
         Ok(numbers)
     }
@@ -68,12 +60,28 @@ impl Keys {
     pub(super) fn find(&self, exprs: &[Arc<dyn PhysicalExpr>], batch: &RecordBatch) -> Result<Vec<Option<u32>>> {
         let (encoded, valid) = self.encode(exprs, batch)?;
         let number = |(place, key): (usize, Row<'_>)| {
-            if valid.as_ref().is_some_and(|valid| valid.is_null(place)) {
-                return None;
-            }
-            self.table.find(hash(key), |&number| self.rows.row(number as usize) == key).copied()
+            let is_null = valid.as_ref().is_some_and(|valid| valid.is_null(place));
+            if is_null { None } else { self.number(key) }
         };
         Ok(encoded.iter().enumerate().map(number).collect())
+    }
+
+    fn number(&self, key: Row<'_>) -> Option<u32> {
+        let beginning = Beginning::of(key);
+        let is_it = |slot: &Slot| {
+            slot.beginning == beginning && (beginning.is_whole() || self.rows.row(slot.number as usize) == key)
+        };
+        self.table.find(beginning.hash(key), is_it).map(|slot| slot.number)
+    }
+
+    fn push(&mut self, key: Row<'_>) -> u32 {
+        // A side has fewer rows than that.
+        let number = u32::try_from(self.rows.num_rows()).unwrap_or(u32::MAX);
+        self.rows.push(key);
+        let (rows, beginning) = (&self.rows, Beginning::of(key));
+        let hash = |slot: &Slot| slot.beginning.hash(rows.row(slot.number as usize));
+        self.table.insert_unique(beginning.hash(key), Slot { beginning, number }, hash);
+        number
     }
 
     /// All keys, a column each.
@@ -95,8 +103,36 @@ impl Keys {
     }
 }
 
-fn hash(key: Row<'_>) -> u64 {
-    xxh64(key.as_ref(), 0)
+/// The first bytes of a key, and in the last of them how many it has: most keys are no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Beginning(u128);
+
+impl Beginning {
+    const BYTES: usize = 15;
+
+    fn of(key: Row<'_>) -> Self {
+        let key = key.as_ref();
+        let mut bytes = [0; Self::BYTES + 1];
+        let length = key.len().min(Self::BYTES);
+        bytes[..length].copy_from_slice(&key[..length]);
+        bytes[Self::BYTES] = u8::try_from(key.len()).unwrap_or(u8::MAX);
+        Self(u128::from_be_bytes(bytes))
+    }
+
+    fn is_whole(self) -> bool {
+        usize::from(self.0.to_be_bytes()[Self::BYTES]) <= Self::BYTES
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "halves of a number")]
+    fn hash(self, key: Row<'_>) -> u64 {
+        if !self.is_whole() {
+            return xxh64(key.as_ref(), 0);
+        }
+        // The two halves of a product: both have all bits of both halves of the key in them. Any odd numbers do.
+        let (high, low) = ((self.0 >> 64) as u64, self.0 as u64);
+        let product = u128::from(high ^ 0x9e37_79b9_7f4a_7c15) * u128::from(low ^ 0xd6e8_feb8_6659_fd93);
+        (product >> 64) as u64 ^ product as u64
+    }
 }
 
 /// Values that are equal have the same bytes then: of floats both zeros, and all that are no numbers.

@@ -8,6 +8,7 @@
 //! ```text
 //!     terms    what a join's condition says of ranges
 //!     rule     which joins of a plan become such joins
+//!     unique   which columns no two rows have alike: where these are the keys, the engine's join does better
 //!     first    how many partners of each row are wanted, in which order
 //!     join     what is joined, and how
 //!     exec     the node of the plan
@@ -28,6 +29,7 @@ mod rule;
 mod sorted;
 mod terms;
 mod told;
+mod unique;
 
 pub(super) use self::exec::RangeJoinExec;
 pub(super) use self::rule::RangeJoins;

@@ -69,7 +69,7 @@ pub(super) fn probed(
     metrics: BaselineMetrics,
 ) -> impl Stream<Item = Result<RecordBatch>> {
     let sorted = &gathered.sorted;
-    let bytes = sorted.rows.get_array_memory_size() / sorted.rows.num_rows().max(1);
+    let bytes = row_bytes(&sorted.rows);
     let met = join.gives.of_side(join.terms.sorted).map(|_| Met::new(sorted));
     let probe = Probe {
         join,
@@ -106,6 +106,8 @@ struct Probe {
 /// A batch whose partners are being given.
 struct Current {
     rows: RecordBatch,
+    /// The length of one of them, in the mean.
+    bytes: usize,
     /// The entries that are partners of each row, but for what is asked of pairs besides.
     spans: Vec<Range<usize>>,
     /// The row whose partners come next.
@@ -200,13 +202,13 @@ impl Probe {
                 at = rows.num_rows();
             }
         }
-        Ok(Current { rows, spans, at, matched })
+        let bytes = row_bytes(&rows);
+        Ok(Current { rows, bytes, spans, at, matched })
     }
 
     /// The next pairs; `None` where there are no more.
     fn pairs(&mut self, current: &mut Current) -> Result<Option<Pairs>> {
-        let width = self.bytes + current.rows.get_array_memory_size() / current.rows.num_rows().max(1);
-        let most = (PAIRS_BYTES_MAX / width.max(1)).clamp(1, self.batch_rows);
+        let most = (PAIRS_BYTES_MAX / (self.bytes + current.bytes).max(1)).clamp(1, self.batch_rows);
         // One partner is enough for a row that comes once.
         let is_known =
             |current: &Current, at: usize| !self.join.gives.pairs && self.met.is_none() && current.matched[at];
@@ -329,6 +331,12 @@ impl Met {
         }
         met
     }
+}
+
+/// The length of a row in the mean, without what else is in the buffers that its values are in.
+fn row_bytes(rows: &RecordBatch) -> usize {
+    let of_column = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or_default();
+    rows.columns().iter().map(of_column).sum::<usize>() / rows.num_rows().max(1)
 }
 
 /// Whether a row has partners of these entries.

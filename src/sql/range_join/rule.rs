@@ -18,6 +18,7 @@ use super::exec::{Found, RangeJoinExec};
 use super::first;
 use super::probe::Gives;
 use super::terms::{Terms, ways};
+use super::unique::are_unique;
 use crate::passing::Plan;
 
 /// The rule. It comes before those that choose the sides of joins and bring their rows together: this node says itself what it
@@ -75,7 +76,7 @@ pub(super) fn ways_of(node: &Plan) -> Result<Vec<RangeJoinExec>> {
         }
     };
     let Some(gives) = Gives::of(join.join_type) else { return Ok(Vec::new()) };
-    if !join.can_be_encoded()? {
+    if join.finds_one() || !join.can_be_encoded()? {
         return Ok(Vec::new());
     }
     let known = StatisticsContext::new();
@@ -103,6 +104,12 @@ pub(super) fn ways_of(node: &Plan) -> Result<Vec<RangeJoinExec>> {
 }
 
 impl Join<'_> {
+    /// Whether its keys leave each row of one side one partner.
+    fn finds_one(&self) -> bool {
+        are_unique(self.left, self.on.iter().map(|(left, _)| left))
+            || are_unique(self.right, self.on.iter().map(|(_, right)| right))
+    }
+
     /// Whether its keys can be told from each other by their bytes.
     fn can_be_encoded(&self) -> Result<bool> {
         for (left, right) in self.on {

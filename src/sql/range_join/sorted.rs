@@ -24,7 +24,7 @@ use crate::own_rows::own_rows;
 const RUN: usize = 1 << 16;
 
 /// The first bytes of a value as a number, and the row that has it: most comparisons need no more.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     prefix: u64,
     key: u32,
@@ -99,7 +99,7 @@ impl Sorted {
         while let Some(batch) = input.next().await.transpose()? {
             let (batch, bytes) = own_rows(&batch).map_err(|error| DataFusionError::External(error))?;
             // Once more when they are put together; and for each row whether it had a partner.
-            memory.try_grow(2 * bytes + batch.num_rows() * (size_of::<Entry>() + size_of::<i64>()))?;
+            memory.try_grow(2 * bytes + batch.num_rows() * (2 * size_of::<Entry>() + size_of::<i64>()))?;
             extremes.add(&batch)?;
             let column = comparable(ranged.expr.evaluate(&batch)?.into_array(batch.num_rows())?);
             let first = values.rows.num_rows();
@@ -124,9 +124,8 @@ impl Sorted {
         }
         let rows = concat_batches(&schema, &batches)?;
         drop(batches);
-        sort(&mut entries, &values, behind.as_ref()).await;
-        let count = keys.as_ref().map_or(1, Keys::len);
-        let begins = (0..=count).map(|key| entries.partition_point(|entry| (entry.key as usize) < key)).collect();
+        let (mut entries, begins) = by_key(entries, keys.as_ref().map_or(1, Keys::len));
+        sort(&mut entries, &begins, &values, behind.as_ref()).await;
         Ok(Self { rows, keys, entries, begins, values })
     }
 
@@ -210,19 +209,51 @@ impl Ties {
     }
 }
 
-/// Sorts by pieces, with a pause behind each, and then puts these together, which a stable sort does quickly.
-async fn sort(entries: &mut [Entry], values: &Values, ties: Option<&Ties>) {
+/// The entries of each key together, and where they begin.
+fn by_key(entries: Vec<Entry>, keys: usize) -> (Vec<Entry>, Vec<usize>) {
+    if keys <= 1 {
+        let begins = vec![0, entries.len()];
+        return (entries, begins);
+    }
+    let mut begins = vec![0; keys + 1];
+    entries.iter().for_each(|entry| begins[entry.key as usize + 1] += 1);
+    for key in 0..keys {
+        begins[key + 1] += begins[key];
+    }
+    let mut next = begins.clone();
+    let mut placed = vec![Entry::default(); entries.len()];
+    for entry in entries {
+        placed[next[entry.key as usize]] = entry;
+        next[entry.key as usize] += 1;
+    }
+    (placed, begins)
+}
+
+/// Sorts the entries of each key, with a pause now and then. Many of them are sorted by pieces, which a stable sort then puts
+/// together quickly.
+async fn sort(entries: &mut [Entry], begins: &[usize], values: &Values, ties: Option<&Ties>) {
     let compared = |left: &Entry, right: &Entry| {
         let by_value = || values.rows.row(left.row as usize).cmp(&values.rows.row(right.row as usize));
         let by_ties = || match ties {
             Some(ties) => ties.rows.row(left.row as usize).cmp(&ties.rows.row(right.row as usize)),
             None => Ordering::Equal,
         };
-        left.key.cmp(&right.key).then(left.prefix.cmp(&right.prefix)).then_with(by_value).then_with(by_ties)
+        left.prefix.cmp(&right.prefix).then_with(by_value).then_with(by_ties)
     };
-    for run in entries.chunks_mut(RUN) {
-        run.sort_by(compared);
-        yield_now().await;
+    let mut sorted = 0;
+    for (&begin, &end) in begins.iter().zip(begins.iter().skip(1)) {
+        let of_key = &mut entries[begin..end];
+        if of_key.len() > RUN {
+            for run in of_key.chunks_mut(RUN) {
+                run.sort_by(compared);
+                yield_now().await;
+            }
+        }
+        of_key.sort_by(compared);
+        sorted += of_key.len();
+        if sorted >= RUN {
+            sorted = 0;
+            yield_now().await;
+        }
     }
-    entries.sort_by(compared);
 }

@@ -8,7 +8,6 @@
 //!     order      what order a scan's rows have
 //!     run        groups of ranges, one after the other, as record batches
 //!     residual   what is left to filter, conjunct by conjunct
-//!     run_time_filters   how those of joins and TopK come to the scans
 //!     sieve      run-time filters, evaluated on rows while that pays
 //!     members    a set of integers that lie close together
 //!     pushdown   filters -> a hint for the store
@@ -31,7 +30,6 @@ mod provider;
 mod pushdown;
 mod residual;
 mod run;
-mod run_time_filters;
 mod sieve;
 mod values;
 mod width;
@@ -41,5 +39,4 @@ pub(super) use estimate::selectivity;
 pub(super) use exec::EntityScanExec;
 pub(super) use layout::relation_rows;
 pub(super) use provider::RelationProvider;
-pub(super) use run_time_filters::with_run_time_filters;
 pub(super) use width::batch_rows;

@@ -98,8 +98,8 @@ impl From<ArrowError> for Box<SqlError> {
             ArrowError::ExternalError(inner) => from_external(inner),
             ArrowError::DivideByZero => SqlError::new(ErrorKind::DivisionByZero, "division by zero"),
             ArrowError::ArithmeticOverflow(text) => SqlError::new(ErrorKind::NumericOutOfRange, text),
-            ArrowError::CastError(text) | ArrowError::ParseError(text) => cast_error(text),
-            ArrowError::NotYetImplemented(text) => SqlError::new(ErrorKind::FeatureNotSupported, text),
+            ArrowError::CastError(_) | ArrowError::ParseError(_) => uncast(),
+            ArrowError::NotYetImplemented(_) => unplanned(),
             ArrowError::OffsetOverflowError(_) => too_long(),
             other => SqlError::new(ErrorKind::Internal, other.to_string()),
         }
@@ -112,16 +112,15 @@ fn too_long() -> Box<SqlError> {
         .with_hint("Make shorter values, or put together fewer rows at a time.")
 }
 
-/// Arrow says only in words what kind of cast failed.
-fn cast_error(text: String) -> Box<SqlError> {
-    let kind = if text.contains("overflow") || text.contains("out of range") || text.contains("Can't cast value") {
-        ErrorKind::NumericOutOfRange
-    } else if text.contains("imestamp") || text.contains("date") || text.contains("Date") {
-        ErrorKind::InvalidDatetimeFormat
-    } else {
-        ErrorKind::InvalidTextRepresentation
-    };
-    SqlError::new(kind, text)
+/// The binder has found the casts that there are, and ours say what is wrong with a value; the engine's own words are for
+/// whoever knows it.
+fn uncast() -> Box<SqlError> {
+    SqlError::new(ErrorKind::DataException, "a value cannot be cast to the type that is asked for")
+}
+
+/// What a statement means is known before it is planned: the engine cannot do it, and its words say nothing to who wrote it.
+fn unplanned() -> Box<SqlError> {
+    SqlError::not_supported("a query of this form")
 }
 
 impl From<DataFusionError> for Box<SqlError> {
@@ -133,14 +132,13 @@ impl From<DataFusionError> for Box<SqlError> {
             DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => (*inner).into(),
             DataFusionError::Shared(inner) => from_shared(&inner),
             DataFusionError::Collection(mut errors) if !errors.is_empty() => errors.remove(0).into(),
-            DataFusionError::NotImplemented(text) => SqlError::new(ErrorKind::FeatureNotSupported, text),
+            DataFusionError::Plan(_) | DataFusionError::NotImplemented(_) => unplanned(),
             DataFusionError::ResourcesExhausted(text) => {
                 SqlError::new(ErrorKind::OutOfMemory, "out of the query memory limit")
                     .with_detail(text)
                     .with_hint("Narrow the query by its keys, or raise the limit with --query-memory.")
             }
-            DataFusionError::Plan(text) => from_plan_text(text),
-            DataFusionError::Execution(text) => from_execution_text(text),
+            DataFusionError::Execution(text) => from_execution_text(&text),
             other => SqlError::new(ErrorKind::Internal, first_line(&other.strip_backtrace())),
         }
     }
@@ -180,13 +178,12 @@ fn from_shared(error: &DataFusionError) -> Box<SqlError> {
     }
     match error.find_root() {
         DataFusionError::ResourcesExhausted(text) => DataFusionError::ResourcesExhausted(text.clone()).into(),
-        DataFusionError::NotImplemented(text) => DataFusionError::NotImplemented(text.clone()).into(),
-        DataFusionError::Plan(text) => from_plan_text(text.clone()),
-        DataFusionError::Execution(text) => from_execution_text(text.clone()),
+        DataFusionError::Plan(_) | DataFusionError::NotImplemented(_) => unplanned(),
+        DataFusionError::Execution(text) => from_execution_text(text),
         DataFusionError::ArrowError(arrow, _) => match &**arrow {
             ArrowError::DivideByZero => SqlError::new(ErrorKind::DivisionByZero, "division by zero"),
             ArrowError::ArithmeticOverflow(text) => SqlError::new(ErrorKind::NumericOutOfRange, text.clone()),
-            ArrowError::CastError(text) | ArrowError::ParseError(text) => cast_error(text.clone()),
+            ArrowError::CastError(_) | ArrowError::ParseError(_) => uncast(),
             ArrowError::OffsetOverflowError(_) => too_long(),
             other => SqlError::new(ErrorKind::Internal, other.to_string()),
         },
@@ -213,81 +210,21 @@ fn from_schema_error(error: &SchemaError) -> Box<SqlError> {
     }
 }
 
-/// DataFusion's planner gives text only; these are the messages of release 55.
-fn from_plan_text(text: String) -> Box<SqlError> {
-    let kind = if text.starts_with("Invalid function") || text.contains("No function matches") {
-        ErrorKind::UndefinedFunction
-    } else if text.contains("must be in the GROUP BY clause")
-        || text.contains("must appear in the GROUP BY clause")
-        || text.contains("could not be resolved from available columns")
-    {
-        ErrorKind::Grouping
-    } else if text.starts_with("table function") {
-        ErrorKind::UndefinedFunction
-    } else if text.contains("Cannot coerce")
-        || text.contains("cannot be cast")
-        || text.contains("Cannot infer common")
-        || text.contains("type_coercion")
-    {
-        ErrorKind::DatatypeMismatch
-    } else if text.contains("calls cannot be nested") || text.contains("not allowed in the WHERE clause") {
-        ErrorKind::Grouping
-    } else if text.contains("non-boolean predicate") {
-        ErrorKind::DatatypeMismatch
-    } else if text.contains("ORDER BY expressions") || text.starts_with("Order by column out of bounds") {
-        ErrorKind::InvalidColumnReference
-    } else if text.starts_with("LIMIT must be") {
-        ErrorKind::InvalidLimit
-    } else if text.starts_with("OFFSET must be") {
-        ErrorKind::InvalidOffset
-    } else if text.starts_with("Unknown placeholder") {
-        ErrorKind::UndefinedParameter
-    } else if text.contains("Unsupported") || text.contains("not supported") {
-        ErrorKind::FeatureNotSupported
-    } else {
-        // What a statement means is known before: the engine cannot do it, and its words say nothing to who wrote it.
-        return SqlError::not_supported("a query of this form");
-    };
-    if let (ErrorKind::UndefinedFunction, Some(call)) = (kind, call_in(&text)) {
-        return SqlError::new(kind, format!("function {call} does not exist")).with_hint(
-            "No function matches the given name and argument types. You might need to add explicit type casts.",
-        );
-    }
-    SqlError::new(kind, first_line(&text))
-}
+/// How the engine says that a sub-query without columns of the query around has several rows where one value is wanted.
+const SEVERAL_ROWS: &str = "Scalar subquery returned more than one row";
+/// How it begins to say that a date is no moment.
+const DATE_TOO_FAR: &str = "Cannot cast Date32 value ";
 
-/// The call that `No function matches the given name and argument types 'f(Int32)'.` names, its types as PostgreSQL's.
-fn call_in(text: &str) -> Option<String> {
-    let (_, call) = text.split_once("argument types '")?;
-    let (name, types) = call.split_once("'.")?.0.split_once('(')?;
-    let types = types.strip_suffix(')')?.split(", ").map(|arrow| match arrow {
-        "Int16" => "smallint",
-        "Int32" => "integer",
-        "Int64" => "bigint",
-        "Float32" => "real",
-        "Float64" => "double precision",
-        "Utf8" => "text",
-        "Boolean" => "boolean",
-        "Binary" => "bytea",
-        "Date32" => "date",
-        "Null" => "unknown",
-        other => other,
-    });
-    Some(format!("{name}({})", types.collect::<Vec<_>>().join(", ")))
-}
-
-fn from_execution_text(text: String) -> Box<SqlError> {
-    if text.starts_with("Cannot cast Date32 value ") {
+/// What the engine finds while it runs, and says in words alone: these are those of release 55.
+fn from_execution_text(text: &str) -> Box<SqlError> {
+    if text.starts_with(DATE_TOO_FAR) {
         return SqlError::new(ErrorKind::DatetimeOverflow, "date out of range for timestamp");
     }
-    if text.contains("more than one row") {
+    if text.starts_with(SEVERAL_ROWS) {
         let message = "more than one row returned by a subquery used as an expression";
         return SqlError::new(ErrorKind::CardinalityViolation, message);
     }
-    if text.starts_with("Cannot cast Date32 value") {
-        return SqlError::new(ErrorKind::DatetimeOverflow, "date out of range for timestamp");
-    }
-    SqlError::new(ErrorKind::DataException, first_line(&text))
+    SqlError::new(ErrorKind::DataException, first_line(text))
 }
 
 fn first_line(text: &str) -> String {

@@ -26,9 +26,9 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::union::UnionExec;
 
-use super::exec::EntityScanExec;
 use crate::passing::{Plan, with_children};
 use crate::range_join::RangeJoinExec;
+use crate::scan::EntityScanExec;
 
 type Filter = Arc<dyn PhysicalExpr>;
 
