@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, JoinSide, JoinType, NullEquality, Result, Statistics, internal_err};
+use datafusion::common::{DataFusionError, JoinSide, JoinType, Result, Statistics, internal_err};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Operator;
@@ -15,7 +15,7 @@ use datafusion::physical_plan::distribution_requirements::InputDistributionRequi
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
 };
-use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter, build_join_schema};
+use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::{EmbeddedProjection, ProjectionExec, try_embed_projection};
 use datafusion::physical_plan::statistics::StatisticsArgs;
@@ -27,7 +27,7 @@ use futures::{FutureExt, TryFutureExt, stream};
 use super::first::First;
 use super::gather::{Gathered, Gathering};
 use super::join::RangeJoin;
-use super::probe::{Alone, Gives, probed};
+use super::probe::{Alone, probed};
 use super::terms::Terms;
 use super::told::Told;
 use crate::passing::Plan;
@@ -53,33 +53,18 @@ pub(crate) struct RangeJoinExec {
     gathered: Mutex<Option<Awaited>>,
 }
 
-/// What a rule says of a join that becomes one by ranges.
-pub(super) struct Found {
-    pub left: Plan,
-    pub right: Plan,
-    pub join_type: JoinType,
-    pub on: Vec<(Expr, Expr)>,
-    pub nulls: NullEquality,
-    pub terms: Terms,
-    pub read_first: JoinSide,
-    pub gives: Gives,
-    /// Of the join that was there.
-    pub statistics: Arc<Statistics>,
-}
-
 impl RangeJoinExec {
-    pub(super) fn new(found: Found) -> Self {
-        let Found { left, right, join_type, on, nulls, terms, read_first, gives, statistics } = found;
-        let (schema, columns) = build_join_schema(&left.schema(), &right.schema(), &join_type);
-        let join = RangeJoin { join_type, on, nulls, terms, first: None, read_first, columns, gives };
+    /// Over these inputs, whose columns come out as this schema says; the statistics are those of the join that was there.
+    pub(super) fn new(sides: [Plan; 2], join: RangeJoin, schema: SchemaRef, statistics: Arc<Statistics>) -> Self {
+        let [left, right] = sides;
         // A row that comes out without a partner is not to be left out below.
-        let is_telling = gives.of_side(read_first.negate()) != Some(Alone::Unmatched);
+        let told_side = join.read_first.negate();
+        let is_telling = join.gives.of_side(told_side) != Some(Alone::Unmatched);
         let told = is_telling.then(|| {
-            let (side, plan) =
-                if read_first == JoinSide::Left { (JoinSide::Right, &right) } else { (JoinSide::Left, &left) };
-            Told::new(&join.on_of(side), &join.terms, read_first == join.terms.sorted, plan.schema())
+            let plan = if told_side == JoinSide::Left { &left } else { &right };
+            Told::new(&join.on_of(told_side), &join.terms, told_side != join.terms.sorted, plan.schema())
         });
-        Self::with(left, right, Arc::new(join), None, Arc::new(schema), told, statistics)
+        Self::with(left, right, Arc::new(join), None, schema, told, statistics)
     }
 
     fn with(

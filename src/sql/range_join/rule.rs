@@ -9,13 +9,14 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{JoinSide, JoinType, NullEquality, Result};
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_plan::joins::utils::{JoinFilter, build_join_schema};
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
 
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
-use super::exec::{Found, RangeJoinExec};
+use super::exec::RangeJoinExec;
 use super::first;
+use super::join::RangeJoin;
 use super::probe::Gives;
 use super::terms::{Terms, ways};
 use super::unique::are_unique;
@@ -79,28 +80,36 @@ pub(super) fn ways_of(node: &Plan) -> Result<Vec<RangeJoinExec>> {
     if join.finds_one() || !join.can_be_encoded()? {
         return Ok(Vec::new());
     }
-    let known = StatisticsContext::new();
-    let rows = Rows { left: rows(&known, join.left), right: rows(&known, join.right) };
     let ways = ways(join.filter, &join.left.schema(), &join.right.schema())?;
     let can_be_sorted = |way: &Terms| {
         let schema = if way.sorted == JoinSide::Left { join.left.schema() } else { join.right.schema() };
         is_ordered(schema.field(way.column.index()).data_type())
     };
     let mut ways: Vec<Terms> = ways.into_iter().filter(can_be_sorted).collect();
+    if ways.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known = StatisticsContext::new();
+    let rows = Rows { left: rows(&known, join.left), right: rows(&known, join.right) };
     ways.sort_by_key(|way| rows.cost(way));
     let statistics = known.compute(node.as_ref(), &StatisticsArgs::new())?;
-    let found = |terms: Terms| Found {
-        left: Arc::clone(join.left),
-        right: Arc::clone(join.right),
+    let (schema, columns) = build_join_schema(&join.left.schema(), &join.right.schema(), &join.join_type);
+    let schema = Arc::new(schema);
+    let joined = |terms: Terms| RangeJoin {
         join_type: join.join_type,
         on: join.on.to_vec(),
         nulls: join.nulls,
+        first: None,
         read_first: rows.read_first(&terms, gives),
+        columns: columns.clone(),
         terms,
         gives,
-        statistics: Arc::clone(&statistics),
     };
-    Ok(ways.into_iter().map(found).map(RangeJoinExec::new).collect())
+    let node = |joined: RangeJoin| {
+        let sides = [Arc::clone(join.left), Arc::clone(join.right)];
+        RangeJoinExec::new(sides, joined, Arc::clone(&schema), Arc::clone(&statistics))
+    };
+    Ok(ways.into_iter().map(joined).map(node).collect())
 }
 
 impl Join<'_> {
