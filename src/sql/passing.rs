@@ -6,7 +6,12 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream::BoxStream;
@@ -65,6 +70,23 @@ impl PassingExec {
 /// XX000 if the node does not take them, which would be a defect here.
 pub(crate) fn with_children(plan: Plan, children: Vec<Plan>) -> Result<Plan> {
     plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))
+}
+
+/// A node over others of whatever properties: its own are computed anew.
+///
+/// # Errors
+/// XX000 if the node does not take them, which would be a defect here.
+pub(crate) fn over_children(plan: Plan, children: Vec<Plan>) -> Result<Plan> {
+    plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+}
+
+/// Whether a node gives the rows of its only input, each of them as it is.
+pub(crate) fn passes_rows(plan: &Plan) -> bool {
+    plan.is::<RepartitionExec>()
+        || plan.is::<CoalescePartitionsExec>()
+        || plan.is::<SortExec>()
+        || plan.is::<SortPreservingMergeExec>()
+        || plan.is::<CooperativeExec>()
 }
 
 impl DisplayAs for PassingExec {

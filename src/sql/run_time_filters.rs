@@ -15,18 +15,13 @@ use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr, 
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::joins::utils::{ColumnIndex, build_join_schema};
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::repartition::RepartitionExec;
-use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::union::UnionExec;
 
-use crate::passing::{Plan, with_children};
+use crate::passing::{Plan, passes_rows, with_children};
 use crate::range_join::RangeJoinExec;
 use crate::scan::EntityScanExec;
 
@@ -169,12 +164,7 @@ fn sent(plan: &Plan, filter: &Filter) -> Result<Option<Plan>> {
         let children = sent.into_iter().zip(children).map(|(sent, child)| sent.unwrap_or(child)).collect();
         return with_children(Arc::clone(plan), children).map(Some);
     }
-    let passes_all = plan.is::<RepartitionExec>()
-        || plan.is::<CoalescePartitionsExec>()
-        || plan.is::<SortExec>()
-        || plan.is::<SortPreservingMergeExec>()
-        || plan.is::<CooperativeExec>();
-    if passes_all { into_only(plan, filter, own) } else { Ok(None) }
+    if passes_rows(plan) { into_only(plan, filter, own) } else { Ok(None) }
 }
 
 /// What joins say alike.

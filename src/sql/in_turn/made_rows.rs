@@ -13,11 +13,11 @@ use datafusion::physical_expr::Partitioning;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
+use crate::passing::over_children;
 use crate::scan::EntityScanExec;
 
 /// Aggregates of whatever order.
@@ -61,7 +61,7 @@ fn kept_together(plan: &Arc<dyn ExecutionPlan>, order_is_seen: bool) -> Result<O
     if !changes {
         return Ok(None);
     }
-    plan.clone().replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute)).map(Some)
+    over_children(plan.clone(), children).map(Some)
 }
 
 fn is_seen_below(plan: &Arc<dyn ExecutionPlan>, is_seen: bool) -> bool {

@@ -42,8 +42,6 @@ pub(crate) struct RangeJoinExec {
     left: Plan,
     right: Plan,
     join: Arc<RangeJoin>,
-    /// Of the columns that the join has those that come out.
-    projection: Option<Vec<usize>>,
     schema: SchemaRef,
     told: Option<Told>,
     statistics: Arc<Statistics>,
@@ -64,14 +62,13 @@ impl RangeJoinExec {
             let plan = if told_side == JoinSide::Left { &left } else { &right };
             Told::new(&join.on_of(told_side), &join.terms, told_side != join.terms.sorted, plan.schema())
         });
-        Self::with(left, right, Arc::new(join), None, schema, told, statistics)
+        Self::with(left, right, Arc::new(join), schema, told, statistics)
     }
 
     fn with(
         left: Plan,
         right: Plan,
         join: Arc<RangeJoin>,
-        projection: Option<Vec<usize>>,
         schema: SchemaRef,
         told: Option<Told>,
         statistics: Arc<Statistics>,
@@ -85,23 +82,12 @@ impl RangeJoinExec {
             Boundedness::Bounded,
         ));
         let metrics = ExecutionPlanMetricsSet::new();
-        Self {
-            left,
-            right,
-            join,
-            projection,
-            schema,
-            told,
-            statistics,
-            properties,
-            metrics,
-            gathered: Mutex::default(),
-        }
+        Self { left, right, join, schema, told, statistics, properties, metrics, gathered: Mutex::default() }
     }
 
     fn over(&self, left: Plan, right: Plan) -> Self {
-        let (join, projection, schema) = (Arc::clone(&self.join), self.projection.clone(), Arc::clone(&self.schema));
-        Self::with(left, right, join, projection, schema, self.told.clone(), Arc::clone(&self.statistics))
+        let (join, schema) = (Arc::clone(&self.join), Arc::clone(&self.schema));
+        Self::with(left, right, join, schema, self.told.clone(), Arc::clone(&self.statistics))
     }
 
     /// The same, of which only the first partners of each row are wanted.
@@ -248,7 +234,7 @@ impl ExecutionPlan for RangeJoinExec {
     }
 
     fn try_swapping_with_projection(&self, projection: &ProjectionExec) -> Result<Option<Plan>> {
-        if self.projection.is_some() { Ok(None) } else { try_embed_projection(projection, self) }
+        try_embed_projection(projection, self)
     }
 
     fn statistics_from_inputs(&self, _inputs: &[Arc<Statistics>], _args: &StatisticsArgs) -> Result<Arc<Statistics>> {
@@ -300,6 +286,6 @@ impl EmbeddedProjection for RangeJoinExec {
         let join = RangeJoin { columns, ..RangeJoin::clone(&self.join) };
         let statistics = Arc::new(Statistics::clone(&self.statistics).project(Some(&kept)));
         let (left, right) = (Arc::clone(&self.left), Arc::clone(&self.right));
-        Ok(Self::with(left, right, Arc::new(join), Some(kept), schema, self.told.clone(), statistics))
+        Ok(Self::with(left, right, Arc::new(join), schema, self.told.clone(), statistics))
     }
 }

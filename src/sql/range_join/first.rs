@@ -22,7 +22,7 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, Wi
 
 use super::exec::RangeJoinExec;
 use super::rule::ways_of;
-use crate::passing::{Plan, with_children};
+use crate::passing::{Plan, over_children};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -44,7 +44,7 @@ pub(super) fn below(plan: &Plan) -> Result<Option<Plan>> {
         if let Some((column, rows)) = least(conjunct)
             && let Some(input) = numbered(filter.input(), column, rows)?
         {
-            return with_children(Arc::clone(plan), vec![input]).map(Some);
+            return over_children(Arc::clone(plan), vec![input]).map(Some);
         }
     }
     Ok(None)
@@ -69,7 +69,7 @@ fn of_extreme(plan: &Plan, aggregate: &AggregateExec) -> Result<Option<Plan>> {
     let order = PhysicalSortExpr::new(Arc::clone(of), SortOptions { descending, nulls_first: descending });
     let within = groups.expr().iter().map(|(expr, _)| Arc::clone(expr)).collect();
     let input = limited(aggregate.input(), within, vec![order], 1)?;
-    input.map(|input| with_children(Arc::clone(plan), vec![input])).transpose()
+    input.map(|input| over_children(Arc::clone(plan), vec![input])).transpose()
 }
 
 /// A column, and how much it is at most.
@@ -106,7 +106,7 @@ fn numbered(plan: &Plan, column: usize, rows: usize) -> Result<Option<Plan>> {
             return Ok(None);
         };
         let below = numbered(&input, below.index(), rows)?;
-        return below.map(|below| with_children(Arc::clone(plan), vec![below])).transpose();
+        return below.map(|below| over_children(Arc::clone(plan), vec![below])).transpose();
     }
     let windows = match plan.downcast_ref::<BoundedWindowAggExec>() {
         Some(windows) => windows.window_expr(),
@@ -121,7 +121,7 @@ fn numbered(plan: &Plan, column: usize, rows: usize) -> Result<Option<Plan>> {
         return Ok(None);
     }
     let below = limited(&input, window.partition_by().to_vec(), window.order_by().to_vec(), rows)?;
-    below.map(|below| with_children(Arc::clone(plan), vec![below])).transpose()
+    below.map(|below| over_children(Arc::clone(plan), vec![below])).transpose()
 }
 
 fn is_row_number(window: &Arc<dyn WindowExpr>) -> bool {
@@ -144,7 +144,7 @@ fn limited(plan: &Plan, within: Vec<Expr>, order: Vec<PhysicalSortExpr>, rows: u
         let within = within.iter().map(&below).collect::<Result<_>>()?;
         let order = order.iter().map(|sort| Ok(PhysicalSortExpr::new(below(&sort.expr)?, sort.options)));
         let input = limited(projection.input(), within, order.collect::<Result<_>>()?, rows)?;
-        return input.map(|input| with_children(Arc::clone(plan), vec![input])).transpose();
+        return input.map(|input| over_children(Arc::clone(plan), vec![input])).transpose();
     }
     let cut = |join: RangeJoinExec| {
         first_of(&join, &within, &order, rows).map(|first| Arc::new(join.with_first(first)) as Plan)

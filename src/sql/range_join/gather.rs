@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
@@ -48,7 +49,7 @@ impl Gathering {
         let side = self.join.terms.sorted;
         let schema = input.schema();
         let told = self.told.as_ref().filter(|_| self.join.read_first == side);
-        let mut extremes = told.map_or_else(|| Ok(Extremes::default()), |told| told.extremes(&schema))?;
+        let mut extremes = extremes_for(told, &schema)?;
         let (on, by) = (self.join.on_of(side), self.join.sorted_by());
         let order = Order { on: &on, by: &by, keys: self.join.keys(side, &schema)? };
         let sorted = Sorted::of(order, &mut extremes, input, &self.memory).await?;
@@ -64,7 +65,7 @@ impl Gathering {
         let on = self.join.on_of(side);
         let mut keys = self.join.keys(side, &schema)?;
         let told = self.told.as_ref();
-        let mut extremes = told.map_or_else(|| Ok(Extremes::default()), |told| told.extremes(&schema))?;
+        let mut extremes = extremes_for(told, &schema)?;
         let mut rows = Vec::new();
         while let Some(batch) = input.try_next().await? {
             let (batch, bytes) = own_rows(&batch).map_err(|error| DataFusionError::External(error))?;
@@ -80,4 +81,9 @@ impl Gathering {
         }
         Ok(rows)
     }
+}
+
+/// What is to be shown the rows of a side that has this to tell, or nothing.
+fn extremes_for(told: Option<&Told>, schema: &Schema) -> Result<Extremes> {
+    told.map_or_else(|| Ok(Extremes::default()), |told| told.extremes(schema))
 }

@@ -9,6 +9,7 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::{Row, RowConverter, Rows, SortField};
 use datafusion::common::{NullEquality, Result};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr_common::utils::evaluate_expressions_to_arrays;
 use hashbrown::HashTable;
 use xxhash_rust::xxh64::xxh64;
 
@@ -91,8 +92,8 @@ impl Keys {
 
     /// The keys of rows, and which of them can have partners.
     fn encode(&self, exprs: &[Arc<dyn PhysicalExpr>], batch: &RecordBatch) -> Result<(Rows, Option<NullBuffer>)> {
-        let column = |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(batch)?.into_array(batch.num_rows());
-        let columns = exprs.iter().map(|expr| Ok(comparable(column(expr)?))).collect::<Result<Vec<_>>>()?;
+        let columns = evaluate_expressions_to_arrays(exprs, batch)?;
+        let columns: Vec<ArrayRef> = columns.into_iter().map(comparable).collect();
         let valid = match self.nulls_match {
             true => None,
             false => columns

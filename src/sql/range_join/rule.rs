@@ -11,7 +11,6 @@ use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::joins::utils::{JoinFilter, build_join_schema};
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
-
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
 use super::exec::RangeJoinExec;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::Array;
 use arrow::compute::concat_batches;
+use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{Row, RowConverter, Rows, SortField};
 use datafusion::common::{DataFusionError, Result, internal_err, resources_datafusion_err};
@@ -13,6 +14,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr_common::utils::evaluate_expressions_to_arrays;
 use futures::StreamExt;
 use tokio::task::yield_now;
 
@@ -61,8 +63,8 @@ struct Values {
 }
 
 impl Values {
-    fn new(by: &PhysicalSortExpr, rows: &RecordBatch) -> Result<Self> {
-        let data_type = by.expr.data_type(&rows.schema())?;
+    fn new(by: &PhysicalSortExpr, schema: &Schema) -> Result<Self> {
+        let data_type = by.expr.data_type(schema)?;
         let skipped = usize::from(data_type.is_primitive());
         let converter = RowConverter::new(vec![SortField::new_with_options(data_type, by.options)])?;
         let rows = converter.empty_rows(0, 0);
@@ -92,8 +94,8 @@ impl Sorted {
         let schema = input.schema();
         let mut batches = Vec::new();
         let [ranged, ties @ ..] = by else { return internal_err!("a range is of a column") };
-        let mut values = Values::new(ranged, &RecordBatch::new_empty(Arc::clone(&schema)))?;
-        let mut behind = Ties::new(ties, &RecordBatch::new_empty(Arc::clone(&schema)))?;
+        let mut values = Values::new(ranged, &schema)?;
+        let mut behind = Ties::new(ties, &schema)?;
         let mut entries: Vec<Entry> = Vec::new();
         let mut known = 0;
         while let Some(batch) = input.next().await.transpose()? {
@@ -186,21 +188,19 @@ struct Ties {
 }
 
 impl Ties {
-    fn new(by: &[PhysicalSortExpr], rows: &RecordBatch) -> Result<Option<Self>> {
+    fn new(by: &[PhysicalSortExpr], schema: &Schema) -> Result<Option<Self>> {
         if by.is_empty() {
             return Ok(None);
         }
-        let field = |sort: &PhysicalSortExpr| {
-            Ok(SortField::new_with_options(sort.expr.data_type(&rows.schema())?, sort.options))
-        };
+        let field =
+            |sort: &PhysicalSortExpr| Ok(SortField::new_with_options(sort.expr.data_type(schema)?, sort.options));
         let converter = RowConverter::new(by.iter().map(field).collect::<Result<_>>()?)?;
         let rows = converter.empty_rows(0, 0);
         Ok(Some(Self { exprs: by.iter().map(|sort| Arc::clone(&sort.expr)).collect(), converter, rows }))
     }
 
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        let column = |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(batch)?.into_array(batch.num_rows());
-        let columns = self.exprs.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let columns = evaluate_expressions_to_arrays(&self.exprs, batch)?;
         Ok(self.converter.append(&mut self.rows, &columns)?)
     }
 

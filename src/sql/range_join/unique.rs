@@ -6,14 +6,10 @@ use std::sync::Arc;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
-use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::repartition::RepartitionExec;
-use datafusion::physical_plan::sorts::sort::SortExec;
 
-use crate::passing::Plan;
+use crate::passing::{Plan, passes_rows};
 use crate::scan::EntityScanExec;
 
 /// Whether no two rows of the plan have all of these values alike.
@@ -47,12 +43,8 @@ fn of_plan(plan: &Plan, columns: Vec<usize>) -> bool {
         };
         return of_plan(filter.input(), below(&place));
     }
-    let passes_all = plan.is::<RepartitionExec>()
-        || plan.is::<CoalescePartitionsExec>()
-        || plan.is::<SortExec>()
-        || plan.is::<CooperativeExec>();
     match plan.children().as_slice() {
-        [input] if passes_all => of_plan(input, columns),
+        [input] if passes_rows(plan) => of_plan(input, columns),
         _ => false,
     }
 }
