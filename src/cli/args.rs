@@ -191,6 +191,9 @@ pub(super) struct ServeArgs {
     /// Free space below which writes are refused [default: 256MB]
     #[arg(long, value_name = "SIZE")]
     pub disk_reserve: Option<String>,
+    /// Memory for what is read of the files of rows [default: 128MB]
+    #[arg(long, value_name = "SIZE")]
+    pub cache_memory: Option<String>,
     /// Rows of a table that are worth being kept as columns too; off for none [default: 50000]
     #[arg(long, value_name = "ROWS")]
     pub segment_rows: Option<String>,

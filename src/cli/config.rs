@@ -68,7 +68,7 @@ pub(super) struct Config {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StoreConfig {
     Memory,
-    Embedded { folder: PathBuf, fsync: FsyncWhen, disk_reserve: u64, segments: SegmentConfig },
+    Embedded { folder: PathBuf, fsync: FsyncWhen, disk_reserve: u64, cache_memory: u64, segments: SegmentConfig },
     Azure { account: AccountConfig, usage: AccountUse },
 }
 
@@ -177,11 +177,12 @@ fn store(layers: &[Layer]) -> Result<StoreConfig, ConfigError> {
 fn chosen_store(layers: &[Layer], read_only: bool) -> Result<StoreConfig, ConfigError> {
     let fsync = checked(layers, "fsync", settings::fsync)?;
     let disk_reserve = checked(layers, "disk_reserve", settings::disk_reserve)?;
+    let cache_memory = checked(layers, "cache_memory", settings::cache_memory)?;
     let segments = SegmentConfig {
         rows: checked(layers, "segment_rows", settings::segment_rows)?,
         dirty: checked(layers, "segment_dirty", settings::segment_dirty)?,
     };
-    let embedded = |folder| StoreConfig::Embedded { folder, fsync, disk_reserve, segments };
+    let embedded = |folder| StoreConfig::Embedded { folder, fsync, disk_reserve, cache_memory, segments };
     for layer in layers {
         let memory = match layer.get("memory") {
             Some(_) => checked(std::slice::from_ref(layer), "memory", settings::boolean)?,
@@ -306,6 +307,7 @@ fn from_args(args: &ServeArgs) -> Layer {
         ("sample", switch(args.no_sample, "false")),
         ("fsync", args.fsync.clone()),
         ("disk_reserve", args.disk_reserve.clone()),
+        ("cache_memory", args.cache_memory.clone()),
         ("segment_rows", args.segment_rows.clone()),
         ("segment_dirty", args.segment_dirty.clone()),
         ("egt_mode", args.egt_mode.clone()),

@@ -34,6 +34,7 @@ pub(super) const DEFINITIONS: &[Definition] = &[
     Definition { key: "sample", default: "true" },
     Definition { key: "fsync", default: "always" },
     Definition { key: "disk_reserve", default: "256MB" },
+    Definition { key: "cache_memory", default: "128MB" },
     Definition { key: "segment_rows", default: "50000" },
     Definition { key: "segment_dirty", default: "2%" },
     Definition { key: "egt_mode", default: "strict" },
@@ -78,6 +79,8 @@ const AUTHENTICATION_TIMEOUT: std::ops::RangeInclusive<u64> = 1..=600;
 const MAX_CONNECTIONS: std::ops::RangeInclusive<usize> = 1..=10_000;
 /// The most is for a disk that others fill too.
 const DISK_RESERVE: std::ops::RangeInclusive<u64> = 0..=(1 << 40);
+/// Blocks of files have some KB, and a read needs a few of them at one time.
+const CACHE_MEMORY: std::ops::RangeInclusive<u64> = (1 << 20)..=(1 << 40);
 const SEGMENT_ROWS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
 const ACCOUNT_REQUESTS: std::ops::RangeInclusive<usize> = 1..=1024;
 /// Waits between the tries of one request, and how long all of them may take.
@@ -206,6 +209,13 @@ pub(super) fn fsync(text: &str) -> Result<FsyncWhen, Reason> {
 pub(super) fn disk_reserve(text: &str) -> Result<u64, Reason> {
     let bytes = size(text).filter(|bytes| DISK_RESERVE.contains(bytes));
     bytes.ok_or_else(|| "a size up to 1TB, such as 256MB or 1GB".to_owned())
+}
+
+/// # Errors
+/// When it is no size or out of bounds.
+pub(super) fn cache_memory(text: &str) -> Result<u64, Reason> {
+    let bytes = size(text).filter(|bytes| CACHE_MEMORY.contains(bytes));
+    bytes.ok_or_else(|| "a size from 1MB to 1TB, such as 128MB or 2GB".to_owned())
 }
 
 /// Rows that are worth being kept as columns too; `None` for never.

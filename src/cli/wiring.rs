@@ -97,7 +97,7 @@ pub(super) fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
             // Whether it is new does not matter: no sample tables are put into somebody's account.
             Ok(Opened { store: Arc::new(store), scratch, is_new: false, place })
         }
-        StoreConfig::Embedded { folder, fsync, disk_reserve, segments } => {
+        StoreConfig::Embedded { folder, fsync, disk_reserve, cache_memory, segments } => {
             let is_new = is_new(folder).map_err(|error| WiringError::Folder { folder: folder.clone(), error })?;
             #[cfg(unix)]
             super::private::close(folder, is_new)?;
@@ -107,6 +107,7 @@ pub(super) fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
             };
             let options = EmbeddedOptions {
                 fsync,
+                cache_bytes: *cache_memory,
                 reserve_bytes: *disk_reserve,
                 segments: segment_options(*segments),
                 ..EmbeddedOptions::default()
@@ -291,7 +292,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, fsync) = (folder.path().to_owned(), FsyncWhen::Never);
         let segments = SegmentConfig { rows: None, dirty: 1 };
-        let config = StoreConfig::Embedded { folder: path.clone(), fsync, disk_reserve: 0, segments };
+        let (disk_reserve, cache_memory) = (0, 1 << 20);
+        let config = StoreConfig::Embedded { folder: path.clone(), fsync, disk_reserve, cache_memory, segments };
         let table = tablegate_store::model::TableName::parse("temp1").unwrap();
         let opened = open_store(&config).unwrap();
         assert!(!path.join(SCRATCH_FOLDER).exists(), "nobody needs it yet");

@@ -27,8 +27,8 @@ fn without_anything_the_defaults_hold() {
     assert_eq!(config.listen.to_string(), "127.0.0.1:5433");
     let folder = "./tablegate-data".into();
     let segments = SegmentConfig { rows: Some(50_000), dirty: 2 };
-    let (fsync, disk_reserve) = (FsyncWhen::Always, 256 << 20);
-    assert_eq!(config.store, StoreConfig::Embedded { folder, fsync, disk_reserve, segments });
+    let (fsync, disk_reserve, cache_memory) = (FsyncWhen::Always, 256 << 20, 128 << 20);
+    assert_eq!(config.store, StoreConfig::Embedded { folder, fsync, disk_reserve, cache_memory, segments });
     assert!(config.sample);
     assert_eq!(
         (config.max_connections, config.query_memory, config.log.as_str()),
@@ -59,7 +59,8 @@ fn the_highest_layer_that_names_a_store_decides() {
     let (_file, mut args) = with_file("data = 'from-file'\nfsync = 'never'\n");
     let folder = |name: &str| {
         let segments = SegmentConfig { rows: Some(50_000), dirty: 2 };
-        StoreConfig::Embedded { folder: name.into(), fsync: FsyncWhen::Never, disk_reserve: 256 << 20, segments }
+        let (fsync, disk_reserve, cache_memory) = (FsyncWhen::Never, 256 << 20, 128 << 20);
+        StoreConfig::Embedded { folder: name.into(), fsync, disk_reserve, cache_memory, segments }
     };
     assert_eq!(load(&args, &[]).unwrap().store, folder("from-file"));
     assert_eq!(load(&args, &[("TABLEGATE_MEMORY", "true")]).unwrap().store, StoreConfig::Memory);

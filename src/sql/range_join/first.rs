@@ -80,7 +80,7 @@ fn least(conjunct: &Expr) -> Option<(usize, usize)> {
         true => (compared.right(), compared.op().swap()?, compared.left()),
         false => (compared.left(), *compared.op(), compared.right()),
     };
-    let column = column.downcast_ref::<CastExpr>().map_or(column, CastExpr::expr).downcast_ref::<Column>()?;
+    let column = cast_or_not(column)?;
     let value = match value.downcast_ref::<Literal>()?.value() {
         ScalarValue::Int64(Some(value)) => usize::try_from(*value).ok()?,
         ScalarValue::Int32(Some(value)) => usize::try_from(*value).ok()?,
@@ -95,6 +95,11 @@ fn least(conjunct: &Expr) -> Option<(usize, usize)> {
     Some((column.index(), rows))
 }
 
+/// The column that this is, or is cast of: numbers of rows are unsigned until they are cast.
+fn cast_or_not(expr: &Expr) -> Option<&Column> {
+    expr.downcast_ref::<CastExpr>().map_or(expr, CastExpr::expr).downcast_ref::<Column>()
+}
+
 /// The plan, in which this column is a number of rows of which no more than so many are wanted.
 fn numbered(plan: &Plan, column: usize, rows: usize) -> Result<Option<Plan>> {
     let input = match plan.children().as_slice() {
@@ -102,9 +107,7 @@ fn numbered(plan: &Plan, column: usize, rows: usize) -> Result<Option<Plan>> {
         _ => return Ok(None),
     };
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-        let Some(below) = projection.expr().get(column).and_then(|e| e.expr.downcast_ref::<Column>()) else {
-            return Ok(None);
-        };
+        let Some(below) = projection.expr().get(column).and_then(|e| cast_or_not(&e.expr)) else { return Ok(None) };
         let below = numbered(&input, below.index(), rows)?;
         return below.map(|below| over_children(Arc::clone(plan), vec![below])).transpose();
     }

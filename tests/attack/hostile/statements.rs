@@ -36,8 +36,7 @@ const fn beyond(name: &'static str, mib: u64, why: &'static str, way: Way) -> Ho
 }
 
 const DEEP: &str = "Each thread that plans it goes down some 30 MiB of its stack, in a build that is not optimized.";
-const HANDED_ON: &str =
-    "Lists are made anew where they are handed on; what was before is freed, and is the allocator's for a moment.";
+const TOGETHER: &str = "What partial groups give is put together by the number of rows before it is grouped again, however long its lists are.";
 const ONCE: &str =
     "To find the texts that are there twice, keys of all that are kept are made beside them, and gone a moment later.";
 const SPILLED: &str =
@@ -131,7 +130,7 @@ pub(super) const HOSTILE: &[Hostile] = &[
     may("jsonb_agg of rows", Say(&["SELECT length(jsonb_agg(a)::text) FROM big a, generate_series(1, 1000) b"])),
     may("json_object_agg of rows", Say(&["SELECT length(json_object_agg(a.id || '-' || b, a.t)::text) FROM big a, generate_series(1, 1000) b"])),
     may("ARRAY of a query", Say(&["SELECT cardinality(ARRAY(SELECT a.t FROM big a, generate_series(1, 1000) b))"])),
-    beyond("arrays of arrays of a query", 96, HANDED_ON, Say(&["SELECT array_agg(x) FROM (SELECT array_agg(a.t) x FROM big a, generate_series(1, 1000) b GROUP BY a.g) s"])),
+    beyond("arrays of arrays of a query", 96, TOGETHER, Say(&["SELECT array_agg(x) FROM (SELECT array_agg(a.t) x FROM big a, generate_series(1, 1000) b GROUP BY a.g) s"])),
     must("count(DISTINCT) of 3,000,000", Say(&["SELECT count(DISTINCT a) FROM generate_series(1, 3000000) a"])),
     may("count(DISTINCT) of 10^9 texts", Say(&["SELECT count(DISTINCT a.t || b.t) FROM big a, big b"])),
     must("count(DISTINCT) in 10,000 groups", Say(&["SELECT max(c) FROM (SELECT count(DISTINCT a) c FROM generate_series(1, 1000000) a GROUP BY a % 10000) s"])),

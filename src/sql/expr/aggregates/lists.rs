@@ -37,8 +37,9 @@ fn is_of_any_length(item: &SqlType) -> bool {
 
 /// How often values are there at the same time while they are put together, or copied to more room.
 const COPIES: usize = 2;
-/// The same of lists of many groups, which are then handed on by the groups.
-const COPIES_OF_GROUPS: usize = 4;
+/// The same of lists of many groups: those that are handed on are taken apart by their groups or sorted by them, and written
+/// to disk, while others are collected. It is what was measured, with the pieces that the allocator keeps of them.
+const COPIES_OF_GROUPS: usize = 8;
 
 /// The engine's function, with the type of its list said.
 #[derive(Debug, PartialEq, Eq, Hash)]

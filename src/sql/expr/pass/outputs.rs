@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Field;
+use arrow::datatypes::{DataType, Field};
 use datafusion::common::{Column, DFSchema, Result};
-use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection, Window};
+use datafusion::logical_expr::{Aggregate, Cast, Expr, ExprSchemable, LogicalPlan, Projection, Window};
 use tablegate_types::sql_type::SqlType;
 
 use crate::expr::operand::relabelled;
@@ -44,7 +44,7 @@ pub(super) fn computed_once(aggregate: Aggregate) -> Result<LogicalPlan> {
     Projection::try_new(columns, Arc::new(LogicalPlan::Aggregate(computed))).map(LogicalPlan::Projection)
 }
 
-/// The window functions: what one gives has no length or precision.
+/// The window functions: what one gives has no length or precision, and a number of rows is a bigint.
 pub(super) fn windowed(window: Window) -> Result<LogicalPlan> {
     let Window { input, window_expr, .. } = window;
     let calls = window_expr.len();
@@ -56,7 +56,7 @@ pub(super) fn windowed(window: Window) -> Result<LogicalPlan> {
         if place < before {
             return column;
         }
-        let plain = plain_type(field).map(|value_type| relabelled(column.clone(), &value_type));
+        let plain = plain(column.clone(), field);
         changed |= plain.is_some();
         plain.map_or(column, |plain| plain.alias_qualified(qualifier.cloned(), field.name()))
     });
@@ -70,18 +70,19 @@ pub(super) fn windowed(window: Window) -> Result<LogicalPlan> {
 /// The value of a window function, with the type that [`windowed`] gives its column.
 pub(super) fn window_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
     let field = call.to_field(schema)?.1;
-    Ok(match plain_type(&field) {
-        Some(value_type) => relabelled(call, &value_type),
-        None => call,
-    })
+    Ok(plain(call.clone(), &field).unwrap_or(call))
 }
 
-/// The type of a field without the length or precision that is declared with it; `None` when there is none.
-fn plain_type(field: &Field) -> Option<ValueType> {
+/// What a window function gave, with the type that PostgreSQL's would have: a length or precision is not told of what is
+/// computed, and numbers of rows, which the engine has unsigned, are bigint. `None` where it has that type.
+fn plain(value: Expr, field: &Field) -> Option<Expr> {
+    if *field.data_type() == DataType::UInt64 {
+        return Some(Expr::Cast(Cast::new(Box::new(value), DataType::Int64)));
+    }
     let value_type = ValueType::of_field(field);
     match &value_type.sql_type {
-        SqlType::Numeric(Some(_)) if SqlType::is_declared(field) => Some(value_type),
-        SqlType::Varchar(Some(_)) => Some(ValueType::of(SqlType::Varchar(None))),
+        SqlType::Numeric(Some(_)) if SqlType::is_declared(field) => Some(relabelled(value, &value_type)),
+        SqlType::Varchar(Some(_)) => Some(relabelled(value, &ValueType::of(SqlType::Varchar(None)))),
         _ => None,
     }
 }
