@@ -46,6 +46,7 @@ mod progress;
 mod range_join;
 mod read_log;
 mod reads;
+mod recursion;
 pub mod relation;
 mod roster;
 mod run_time_filters;

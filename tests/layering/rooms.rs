@@ -26,6 +26,7 @@ const ROOMS: &[&str] = &[
     "outcome",
     "one_input",
     "passing",
+    "recursion",
     "accounted",
     "short_batches",
     "short_lists",

@@ -139,7 +139,7 @@ pub(super) fn kind_of(plan: &Arc<dyn ExecutionPlan>) -> Kind {
         "SortedUnionExec" => "Merge Append",
         "WindowAggExec" | "BoundedWindowAggExec" => "WindowAgg",
         "UnnestExec" => "ProjectSet",
-        "RecursiveQueryExec" => "Recursive Union",
+        "RecursionExec" => "Recursive Union",
         "WorkTableExec" => "WorkTable Scan",
         "PlaceholderRowExec" | "EmptyExec" => "Result",
         "PartialSortExec" => "Incremental Sort",

@@ -23,6 +23,7 @@ use crate::apart::apart;
 use crate::aside::aside;
 use crate::calls::interrupt_of;
 use crate::outcome::RowStream;
+use crate::recursion::RecursionPlanner;
 use crate::scan::batch_rows;
 use crate::{expr, in_turn, turns};
 
@@ -136,7 +137,10 @@ impl Planner<'_> {
 /// The physical plan of a query.
 async fn optimized(state: &SessionState, plan: LogicalPlan) -> SqlResult<Arc<dyn ExecutionPlan>> {
     let plan = state.optimize(&joins::ordered(plan)?)?;
-    let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(OncePlanner::default())]);
+    let planner = DefaultPhysicalPlanner::with_extension_planners(vec![
+        Arc::new(OncePlanner::default()),
+        Arc::new(RecursionPlanner),
+    ]);
     let physical = planner.create_physical_plan(&plan, state).await?;
     Ok(in_turn::keep_order(physical)?)
 }

@@ -10,12 +10,17 @@ use crate::sql_type::SqlType;
 /// Any integer type; `sql_type` is for the messages.
 pub(super) fn integer<T: FromStr<Err = std::num::ParseIntError>>(sql_type: &SqlType, text: &str) -> SqlResult<T> {
     let trimmed = trim(text);
-    trimmed.parse().map_err(|error: std::num::ParseIntError| {
-        let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
-        let overflow = matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow);
-        // The parser may stop before it sees that the rest are no digits. A negative value is none of an unsigned type.
-        let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        if is_number && (overflow || trimmed.starts_with('-')) {
+    trimmed.parse().map_err(|_: std::num::ParseIntError| {
+        // Digits are read first: too many of them are told before what is behind them and is no digit.
+        let unsigned = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+        let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+        let number = &trimmed[..trimmed.len() - unsigned.len() + digits];
+        let overflow = |error: std::num::ParseIntError| {
+            matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow)
+        };
+        // A negative value is none of an unsigned type.
+        let is_negative = digits > 0 && digits == unsigned.len() && trimmed.starts_with('-');
+        if digits > 0 && (is_negative || number.parse::<T>().is_err_and(overflow)) {
             out_of_range(sql_type, text)
         } else {
             invalid(sql_type, text)

@@ -73,11 +73,24 @@ pub(super) fn window_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
     Ok(plain(call.clone(), &field).unwrap_or(call))
 }
 
+/// The value of an aggregate: texts that the engine puts together have the layout of all others.
+pub(super) fn aggregate_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
+    let is_long = *call.to_field(schema)?.1.data_type() == DataType::LargeUtf8;
+    Ok(if is_long { cast(call, DataType::Utf8) } else { call })
+}
+
+fn cast(value: Expr, to: DataType) -> Expr {
+    Expr::Cast(Cast::new(Box::new(value), to))
+}
+
 /// What a window function gave, with the type that PostgreSQL's would have: a length or precision is not told of what is
-/// computed, and numbers of rows, which the engine has unsigned, are bigint. `None` where it has that type.
+/// computed, numbers of rows, which the engine has unsigned, are bigint, and texts that it puts together have the layout of all
+/// others. `None` where it has that type.
 fn plain(value: Expr, field: &Field) -> Option<Expr> {
-    if *field.data_type() == DataType::UInt64 {
-        return Some(Expr::Cast(Cast::new(Box::new(value), DataType::Int64)));
+    match field.data_type() {
+        DataType::UInt64 => return Some(cast(value, DataType::Int64)),
+        DataType::LargeUtf8 => return Some(cast(value, DataType::Utf8)),
+        _ => {}
     }
     let value_type = ValueType::of_field(field);
     match &value_type.sql_type {

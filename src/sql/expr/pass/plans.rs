@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::{Column, DFSchema, DFSchemaRef, Result, ScalarValue, TableReference};
-use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{
-    Distinct, Expr, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, RecursiveQuery, Sort,
-    SortExpr, Subquery, TryCast, Values,
+    Distinct, Expr, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, Sort, SortExpr,
+    Subquery, Values,
 };
 use tablegate_types::error::{ErrorKind, SqlError};
 use tablegate_types::sql_type::SqlType;
@@ -18,10 +17,11 @@ use super::conditional::all_declared;
 use super::outputs::windowed;
 use super::sets::{Met, is_set_operation, output_operands};
 use super::{Pass, raised};
-use crate::expr::operand::{Operand, is_untyped, relabelled};
+use crate::expr::operand::{Operand, is_untyped};
 use crate::expr::sort_key::{Purpose, keyed};
 use crate::expr::typed::ValueType;
 use crate::expr::{comparison, literal};
+use crate::recursion::{Recursion, WorkTable};
 
 impl Pass<'_> {
     /// A plan whose expressions are typed, with what it asks of them.
@@ -174,7 +174,7 @@ impl Pass<'_> {
             })
             .map(Met::undeclared)
             .collect();
-        let first = plainly_typed(self.as_columns(first, &targets)?, &targets)?;
+        let first = self.as_columns(first, &targets)?;
         Ok((first, targets))
     }
 
@@ -196,8 +196,9 @@ impl Pass<'_> {
                 return Err(raised(changed_type(name, index + 1, &target.sql_type, &common)));
             }
         }
-        let recursive = plainly_typed(self.as_columns(recursive, targets)?, targets)?;
-        RecursiveQuery::try_new(name.to_owned(), first, recursive, is_distinct).map(LogicalPlan::RecursiveQuery)
+        let recursive = Arc::unwrap_or_clone(self.as_columns(recursive, targets)?);
+        let first = Arc::unwrap_or_clone(first);
+        Ok(Recursion::new(name.to_owned(), first, recursive, is_distinct)?.into_plan())
     }
 
     /// An expression and the only column of a sub-query, in types that can be compared.
@@ -223,35 +224,9 @@ impl Pass<'_> {
     }
 }
 
-/// The columns with what their types alone say of them: a constant says its type where a column does not need to, and the
-/// engine takes the terms of a recursive query for different where one of them says more.
-fn plainly_typed(input: Arc<LogicalPlan>, targets: &[Met]) -> Result<Arc<LogicalPlan>> {
-    let schema = input.schema();
-    let plain = |(index, target): (usize, &Met)| {
-        let (qualifier, field) = schema.qualified_field(index);
-        let column = Expr::Column(Column::from((qualifier, field)));
-        let typed = target.value_type.field("", true);
-        let is_plain = typed.metadata() == field.metadata();
-        if is_plain && field.is_nullable() {
-            return (column, true);
-        }
-        let mut named = if is_plain { column } else { relabelled(column, &target.value_type) };
-        if !field.is_nullable() {
-            // What the optimizer makes of a term may have NULLs where the term as it is written has none.
-            named = Expr::TryCast(TryCast::new_from_field(Box::new(named), Arc::new(typed)));
-        }
-        (named.alias_qualified(qualifier.cloned(), field.name()), false)
-    };
-    let (columns, are_plain): (Vec<Expr>, Vec<bool>) = targets.iter().enumerate().map(plain).unzip();
-    match are_plain.contains(&false) {
-        false => Ok(input),
-        true => Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(columns, input)?))),
-    }
-}
-
 /// The table with the rows that a recursion has made so far.
 pub(super) fn rows_so_far(name: &str, schema: &DFSchemaRef) -> Result<LogicalPlan> {
-    let source = provider_as_source(Arc::new(CteWorkTable::new(name, nullable(schema.inner()))));
+    let source = provider_as_source(Arc::new(WorkTable::new(name, nullable(schema.inner()))));
     LogicalPlanBuilder::scan(TableReference::bare(name), source, None)?.build()
 }
 

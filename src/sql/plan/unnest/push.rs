@@ -20,6 +20,7 @@ use super::not_supported;
 use super::pieces::{self, Names, case, column_exprs, columns_of, filter, join, project};
 use super::recursion::Carried;
 use crate::expr::conjunction;
+use crate::recursion::Recursion;
 
 /// A plan that refers to nothing outside, or only to plans farther out.
 pub(super) struct Free {
@@ -54,6 +55,9 @@ impl Pusher<'_> {
         if !self.is_in_plan(&plan)? {
             return self.for_all_values(plan);
         }
+        if let Some(recursion) = Recursion::of(&plan) {
+            return self.push_recursion(recursion.clone());
+        }
         match plan {
             LogicalPlan::Filter(filter) => self.push_filter(filter),
             LogicalPlan::Projection(projection) => self.push_projection(projection),
@@ -76,7 +80,6 @@ impl Pusher<'_> {
             LogicalPlan::Union(union) => self.push_union(union),
             LogicalPlan::Join(join) => self.push_join(join),
             LogicalPlan::Unnest(unnest) => self.push_unnest(unnest),
-            LogicalPlan::RecursiveQuery(query) => self.push_recursion(query),
             LogicalPlan::TableScan(scan) if let Some(rows) = self.rows_so_far(&scan)? => Ok(rows),
             LogicalPlan::Values(values) => {
                 let (domain, keys) = self.correlation.domain(self.names)?;

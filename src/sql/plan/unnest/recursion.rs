@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, DFSchemaRef, JoinType, Result};
-use datafusion::datasource::cte_worktable::CteWorkTable;
-use datafusion::datasource::{provider_as_source, source_as_provider};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, RecursiveQuery, TableScan};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan};
 
 use super::correlation::Key;
 use super::pieces::{columns_of, join, project};
 use super::push::{Free, Pusher};
+use crate::recursion::{Recursion, WorkTable};
 
 /// A recursion whose other term is being turned.
 pub(super) struct Carried {
@@ -22,9 +22,9 @@ pub(super) struct Carried {
 }
 
 impl Pusher<'_> {
-    pub(super) fn push_recursion(&mut self, query: RecursiveQuery) -> Result<Free> {
-        let own = query.static_term.schema().columns();
-        let first = self.push_rows(Arc::unwrap_or_clone(query.static_term))?;
+    pub(super) fn push_recursion(&mut self, query: Recursion) -> Result<Free> {
+        let own = query.first.schema().columns();
+        let first = self.push_rows(query.first)?;
         // For other values than those that are asked for it might not end.
         let (domain, asked) = self.correlation.domain(self.names)?;
         let conditions = first.keys.iter().zip(&asked).map(|(key, asked)| key.is(Expr::Column(asked.column.clone())));
@@ -42,24 +42,24 @@ impl Pusher<'_> {
             .collect();
         let carried = Carried { name: query.name.clone(), schema: first.schema().clone(), keys: keys.clone() };
         self.carried.push(carried);
-        let own = query.recursive_term.schema().columns();
-        let other = self.push_rows(Arc::unwrap_or_clone(query.recursive_term));
+        let own = query.step.schema().columns();
+        let other = self.push_rows(query.step);
         self.carried.pop();
         let other = other?;
         let other = with_keys(other.plan, own, &other.keys)?;
-        let plan = RecursiveQuery::try_new(query.name, Arc::new(first), Arc::new(other), query.is_distinct)?;
-        Ok(Free { plan: LogicalPlan::RecursiveQuery(plan), keys, on_empty: None })
+        let plan = Recursion::new(query.name, first, other, query.is_distinct)?.into_plan();
+        Ok(Free { plan, keys, on_empty: None })
     }
 
     /// The rows so far of a recursion, with what they carry along; `None` for another scan.
     pub(super) fn rows_so_far(&self, scan: &TableScan) -> Result<Option<Free>> {
-        let Some(carried) = self.carried.iter().rev().find(|carried| is_work_table(scan, &carried.name)) else {
+        let Some(carried) = self.carried.iter().rev().find(|carried| WorkTable::is_read_by(scan, &carried.name)) else {
             return Ok(None);
         };
         let fields: Vec<_> =
             carried.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
         let schema = Arc::new(arrow::datatypes::Schema::new(fields));
-        let source = provider_as_source(Arc::new(CteWorkTable::new(&carried.name, schema)));
+        let source = provider_as_source(Arc::new(WorkTable::new(&carried.name, schema)));
         let plan = LogicalPlanBuilder::scan(scan.table_name.clone(), source, None)?.build()?;
         let qualified = |key: &Key| Key {
             column: Column::new(Some(scan.table_name.clone()), key.column.name.as_str()),
@@ -79,16 +79,11 @@ impl Pusher<'_> {
         if !self.carried.is_empty() {
             plan.apply_with_subqueries(|node| {
                 if let LogicalPlan::TableScan(scan) = node {
-                    found |= self.carried.iter().any(|carried| is_work_table(scan, &carried.name));
+                    found |= self.carried.iter().any(|carried| WorkTable::is_read_by(scan, &carried.name));
                 }
                 Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
             })?;
         }
         Ok(found)
     }
-}
-
-fn is_work_table(scan: &TableScan, name: &str) -> bool {
-    source_as_provider(&scan.source)
-        .is_ok_and(|provider| provider.downcast_ref::<CteWorkTable>().is_some_and(|table| table.name() == name))
 }

@@ -28,8 +28,8 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("sha512", &[Bytea], Bytea, digest::<Sha512>),
     Overload::new("encode", &[Bytea, Text], Text, encode),
     Overload::new("decode", &[Text, Text], Bytea, decode),
-    Overload::new("convert_to", &[Text, Text], Bytea, convert_to),
-    Overload::new("convert_from", &[Bytea, Text], Text, convert_from),
+    Overload::new("convert_to", &[Text, Text], Bytea, convert_to).stable(),
+    Overload::new("convert_from", &[Bytea, Text], Text, convert_from).stable(),
     Overload::new("length", &[Bytea, Text], Int4, |call| {
         let (bytes, encodings) = (call.bytes(0)?, call.text(1)?);
         call.numbers::<arrow::datatypes::Int32Type>(|row| {

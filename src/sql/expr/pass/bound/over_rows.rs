@@ -30,7 +30,7 @@ use crate::expr::literal;
 use crate::expr::meaning::{Collected, Meaning, SortedSet};
 use crate::expr::pass::Pass;
 use crate::expr::pass::frames::BeyondFrame;
-use crate::expr::pass::outputs::window_value;
+use crate::expr::pass::outputs::{aggregate_value, window_value};
 use crate::expr::typed::{Shape, ValueType};
 use crate::expr::windows::{Bound, Bounds, Exclusion};
 
@@ -97,7 +97,8 @@ impl Pass<'_> {
         let order = self.bound_order(rows, around)?;
         let filter = self.bound_filter(rows, around)?;
         let call = AggregateFunction::new_udf(aggregate_named(name)?, arguments, rows.is_distinct, filter, order, None);
-        Ok(self.aggregate(call, around.schema())?)
+        let value = self.aggregate(call, around.schema())?;
+        Ok(aggregate_value(value, around.schema())?)
     }
 
     /// An aggregate WITHIN GROUP, as a function of the array of the values: NULLs are left out, so there is one order upwards.
