@@ -34,6 +34,7 @@ use super::place::{Place, Stores};
 use super::progress::LongWrites;
 use super::range_join::RangeJoins;
 use super::reads::Reads;
+use super::recursion::StepsInOnePart;
 use super::roster::Roster;
 use super::run_time_filters::with_run_time_filters;
 use super::sequence::Sequences;
@@ -398,6 +399,7 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         vec![Arc::new(CallsInOrder), Arc::new(RangeJoins)];
     rules.extend(with_run_time_filters(false_order::unseen(PhysicalOptimizer::new().rules)));
     // The engine's last rule checks the plan.
+    rules.insert(rules.len() - 1, Arc::new(StepsInOnePart));
     rules.insert(rules.len() - 1, Arc::new(SortedUnions));
     rules.push(Arc::new(MadeRowsInOrder));
     rules.push(Arc::new(GroupByDictionary));

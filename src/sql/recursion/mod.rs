@@ -6,6 +6,7 @@
 //!     scan       the node that reads them
 //!     exec       the node that goes step by step
 //!     distinct   UNION without ALL: rows that were there before are left out
+//!     rule       few rows are not dealt out to threads
 //! ```
 //!
 //! The engine has a node for it, whose other query can read the rows in one place only; where a sub-query is about them, they are
@@ -14,8 +15,10 @@
 mod distinct;
 mod exec;
 mod node;
+mod rule;
 mod scan;
 mod table;
 
 pub(crate) use node::{Recursion, RecursionPlanner};
+pub(crate) use rule::StepsInOnePart;
 pub(crate) use table::WorkTable;

@@ -175,6 +175,21 @@ impl Dialect for BoundedDialect {
         balanced(operands, joined).map(Ok)
     }
 
+    /// `~` and its kin bind as all operators do that have names of signs: tighter than LIKE, from the left.
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        match parser.peek_token_ref().token {
+            Token::Tilde
+            | Token::TildeAsterisk
+            | Token::ExclamationMarkTilde
+            | Token::ExclamationMarkTildeAsterisk
+            | Token::DoubleTilde
+            | Token::DoubleTildeAsterisk
+            | Token::ExclamationMarkDoubleTilde
+            | Token::ExclamationMarkDoubleTildeAsterisk => Some(Ok(self.prec_value(Precedence::PgOther))),
+            _ => PostgreSqlDialect {}.get_next_precedence(parser),
+        }
+    }
+
     as_postgresql! {
         identifier_quote_style(identifier: &str) -> Option<char>;
         is_delimited_identifier_start(ch: char) -> bool;
@@ -183,7 +198,6 @@ impl Dialect for BoundedDialect {
         supports_unicode_string_literal() -> bool;
         is_reserved_for_identifier(word: Keyword) -> bool;
         is_custom_operator_part(ch: char) -> bool;
-        get_next_precedence(parser: &Parser) -> Option<Result<u8, ParserError>>;
         supports_filter_during_aggregation() -> bool;
         supports_group_by_expr() -> bool;
         prec_value(precedence: Precedence) -> u8;

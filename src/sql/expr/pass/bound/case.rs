@@ -53,9 +53,10 @@ impl Pass<'_> {
             let then = self.where_taken(taken, || self.bound(then, around))?;
             when_then.push((Box::new(when), Box::new(then)));
         }
-        // NULL that nobody wrote has no type of its own.
+        // NULL that nobody wrote has no type of its own: it is of the type that a branch has.
+        let is_of_branch = branches.iter().any(|(_, then)| then.without_implicit_casts().ty.oid == otherwise.ty.oid);
         let otherwise = match otherwise.kind {
-            ExprKind::Constant(Literal::Null) => None,
+            ExprKind::Constant(Literal::Null) if is_of_branch => None,
             _ => Some(Box::new(self.where_taken(not_before, || self.bound(otherwise, around))?)),
         };
         Ok(self.case(Case::new(subject, when_then, otherwise), around.schema())?)
