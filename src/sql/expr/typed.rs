@@ -135,6 +135,12 @@ impl Shape {
         Self::fitted(self.whole.max(other.whole), self.scale.max(other.scale), fixed, bare_scale())
     }
 
+    /// One that holds the values, and numbers that are written out: shown as the values are, if they have as many digits.
+    pub(super) fn with_literals(self, literals: Self) -> Self {
+        let fixed = self.fixed && literals.scale <= self.scale;
+        Self::fitted(self.whole.max(literals.whole), self.scale.max(literals.scale), fixed, bare_scale())
+    }
+
     /// Of sums and differences.
     pub(super) fn sum(self, other: Self) -> Self {
         let fixed = self.fixed && other.fixed;

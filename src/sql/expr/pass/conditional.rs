@@ -19,9 +19,22 @@ use crate::expr::sort_key::{Purpose, key};
 use crate::expr::typed::{Shape, ValueType};
 use crate::expr::{comparison, literal, record};
 
+/// What numbers that are written out say of the digits that are shown of values beside them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numbers {
+    /// As much as the values do.
+    Count,
+    /// Nothing: they stand for values that are not there, as in `coalesce(price, 0)`.
+    StandIn,
+}
+
 impl Pass<'_> {
     /// The type that several values have in common.
     pub(super) fn common(&self, operands: &[&Operand], context: &str) -> SqlResult<ValueType> {
+        self.common_where(operands, context, Numbers::Count)
+    }
+
+    pub(super) fn common_where(&self, operands: &[&Operand], context: &str, numbers: Numbers) -> SqlResult<ValueType> {
         if let Some((first, others)) = operands.split_first()
             && !first.is_unknown()
             && others.iter().all(|other| other.value_type == first.value_type)
@@ -35,23 +48,30 @@ impl Pass<'_> {
         // A length or precision is that of a type only if all of them have it, and a literal has none.
         let common = without_parameters(&common_type(operands.iter().map(|operand| operand.sql_type()), context)?);
         let SqlType::Numeric(_) = common else { return Ok(ValueType::of(common)) };
-        let mut shape: Option<Shape> = None;
+        let (mut computed, mut literals): (Option<Shape>, Option<Shape>) = (None, None);
         for operand in operands {
             let next = match &operand.expr {
                 Expr::Literal(value, _) if operand.is_unknown() => literal_shape(value)?,
                 _ => operand.shape().or_else(|| operand.is_unknown().then(Shape::bare)),
             };
-            shape = match (shape, next) {
-                (Some(shape), Some(next)) => Some(shape.union(next)),
-                (shape, next) => shape.or(next),
-            };
+            let stands_in = numbers == Numbers::StandIn && is_number(operand);
+            let (Some(next), shape) = (next, if stands_in { &mut literals } else { &mut computed }) else { continue };
+            *shape = Some(shape.map_or(next, |shape| shape.union(next)));
         }
+        let shape = match (computed, literals) {
+            (Some(computed), Some(literals)) => Some(computed.with_literals(literals)),
+            (computed, literals) => computed.or(literals),
+        };
         Ok(shape.unwrap_or_else(Shape::bare).value_type())
     }
 
     /// Values in the type they have in common.
     pub(super) fn unified(&self, operands: Vec<Operand>, context: &str) -> Result<(Vec<Expr>, ValueType)> {
-        let target = self.common(&operands.iter().collect::<Vec<_>>(), context).map_err(raised)?;
+        self.unified_where(operands, context, Numbers::Count)
+    }
+
+    fn unified_where(&self, operands: Vec<Operand>, context: &str, numbers: Numbers) -> Result<(Vec<Expr>, ValueType)> {
+        let target = self.common_where(&operands.iter().collect::<Vec<_>>(), context, numbers).map_err(raised)?;
         let converted = operands.into_iter().map(|operand| operand.converted_to(&target, self.parameters()));
         Ok((converted.collect::<SqlResult<_>>().map_err(raised)?, target))
     }
@@ -87,13 +107,14 @@ impl Pass<'_> {
     /// COALESCE, GREATEST, LEAST.
     pub(super) fn first_of(&self, meaning: &Meaning, operands: Vec<Operand>, schema: &DFSchema) -> Result<Expr> {
         let all: Vec<&Operand> = operands.iter().collect();
-        let common = self.common(&all, meaning.name()).map_err(raised)?;
+        let numbers = if *meaning == Meaning::Coalesce { Numbers::StandIn } else { Numbers::Count };
+        let common = self.common_where(&all, meaning.name(), numbers).map_err(raised)?;
         let operands = match (meaning, given(&operands)) {
             (Meaning::Coalesce, Some(given)) if given.iter().all(|o| is_same(o.sql_type(), &common.sql_type)) => given,
             _ => operands,
         };
         let declared_type = all_declared(&operands.iter().collect::<Vec<_>>(), schema)?;
-        let (values, target) = self.unified(operands, meaning.name())?;
+        let (values, target) = self.unified_where(operands, meaning.name(), numbers)?;
         let is_greatest = *meaning == Meaning::Greatest;
         let keys: Option<Vec<Expr>> = values.iter().map(|value| key(value, &target.sql_type, Purpose::Order)).collect();
         let value = match (meaning, keys) {
@@ -133,6 +154,11 @@ impl Pass<'_> {
         let expr = operand.coerced(to, self.parameters()).map_err(raised)?;
         self.operand(expr, &DFSchema::empty())
     }
+}
+
+/// Whether it is a number that is written out.
+fn is_number(operand: &Operand) -> bool {
+    matches!(&operand.expr, Expr::Literal(value, _) if !value.is_null())
 }
 
 /// A searched CASE.

@@ -73,10 +73,19 @@ pub(super) fn window_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
     Ok(plain(call.clone(), &field).unwrap_or(call))
 }
 
-/// The value of an aggregate: texts that the engine puts together have the layout of all others.
+/// The value of an aggregate: texts that the engine puts together have the layout of all others, and the limits of a time type
+/// are those of what it is made of.
 pub(super) fn aggregate_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
-    let is_long = *call.to_field(schema)?.1.data_type() == DataType::LargeUtf8;
-    Ok(if is_long { cast(call, DataType::Utf8) } else { call })
+    let field = call.to_field(schema)?.1;
+    Ok(match field.data_type() {
+        DataType::LargeUtf8 => cast(call, DataType::Utf8),
+        _ if is_limited(&field) => relabelled(call, &ValueType::of_field(&field)),
+        _ => call,
+    })
+}
+
+fn is_limited(field: &Field) -> bool {
+    matches!(SqlType::declared_in(field), SqlType::Limited(_))
 }
 
 fn cast(value: Expr, to: DataType) -> Expr {
@@ -96,6 +105,7 @@ fn plain(value: Expr, field: &Field) -> Option<Expr> {
     match &value_type.sql_type {
         SqlType::Numeric(Some(_)) if SqlType::is_declared(field) => Some(relabelled(value, &value_type)),
         SqlType::Varchar(Some(_)) => Some(relabelled(value, &ValueType::of(SqlType::Varchar(None)))),
+        _ if is_limited(field) => Some(relabelled(value, &value_type)),
         _ => None,
     }
 }

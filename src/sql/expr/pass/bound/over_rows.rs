@@ -28,7 +28,9 @@ use super::Surroundings;
 use crate::expr::aggregates::{self, ITEMS_OF, NUMBERS_OF, SORTED_OF, SUM_OF};
 use crate::expr::literal;
 use crate::expr::meaning::{Collected, Meaning, SortedSet};
+use crate::expr::operand::{Operand, relabelled};
 use crate::expr::pass::Pass;
+use crate::expr::pass::conditional::Numbers;
 use crate::expr::pass::frames::BeyondFrame;
 use crate::expr::pass::outputs::{aggregate_value, window_value};
 use crate::expr::typed::{Shape, ValueType};
@@ -63,7 +65,7 @@ impl Pass<'_> {
             return self.bound_call(of_all, vec![self.operand(array, around.schema())?], around);
         }
         self.or_average(name, around, &|name| {
-            self.aggregated(name, self.bound_arguments(arguments, rows, around)?, rows, around)
+            self.aggregated(name, self.bound_arguments(name, arguments, rows, around)?, rows, around)
         })
     }
 
@@ -166,7 +168,7 @@ impl Pass<'_> {
             return self.bound_call(of_all, vec![self.operand(array, around.schema())?], around);
         }
         self.or_average(name, around, &|name| {
-            let mut values = self.bound_arguments(arguments, rows, around)?;
+            let mut values = self.bound_arguments(name, arguments, rows, around)?;
             if matches!(name, "lag" | "lead") {
                 // The value and what stands for one that is not there have one type.
                 if let [value, _, default] = values.as_mut_slice() {
@@ -174,7 +176,7 @@ impl Pass<'_> {
                         self.operand(value.clone(), around.schema())?,
                         self.operand(default.clone(), around.schema())?,
                     );
-                    let common = self.common(&[&one, &other], name)?;
+                    let common = self.common_where(&[&one, &other], name, Numbers::StandIn)?;
                     *value = one.converted_to(&common, self.parameters())?;
                     *default = other.converted_to(&common, self.parameters())?;
                 }
@@ -215,6 +217,7 @@ impl Pass<'_> {
 
     fn bound_arguments(
         &self,
+        name: &str,
         arguments: &[BoundExpr],
         rows: &OverRows,
         around: &dyn Surroundings,
@@ -222,7 +225,33 @@ impl Pass<'_> {
         if rows.is_star {
             return Ok(vec![Expr::Literal(COUNT_STAR_EXPANSION, None)]);
         }
-        Ok(self.bound_operands(arguments, around)?.into_iter().map(|operand| operand.expr).collect())
+        let operands = self.bound_operands(arguments, around)?.into_iter();
+        match arguments {
+            [summed] if name == "sum" => operands.map(|operand| self.summed(summed, operand, around)).collect(),
+            _ => Ok(operands.map(|operand| operand.expr).collect()),
+        }
+    }
+
+    /// A sum is shown with the digits of what is summed: a number that is written out in a CASE, mostly `ELSE 0`, adds none.
+    fn summed(&self, bound: &BoundExpr, operand: Operand, around: &dyn Surroundings) -> SqlResult<Expr> {
+        let (ExprKind::Case { branches, otherwise, .. }, Some(shape)) = (&bound.kind, operand.shape()) else {
+            return Ok(operand.expr);
+        };
+        let mut computed: Option<Shape> = None;
+        for value in branches.iter().map(|(_, then)| then).chain([otherwise.as_ref()]) {
+            let value = value.without_implicit_casts();
+            if constant(value).is_some() || matches!(value.kind, ExprKind::Constant(Literal::Null)) {
+                continue;
+            }
+            let Some(next) = self.bound_operand(value, around)?.shape() else { return Ok(operand.expr) };
+            computed = Some(computed.map_or(next, |shape| shape.union(next)));
+        }
+        Ok(match computed {
+            Some(computed) if computed.fixed && computed.scale == shape.scale => {
+                relabelled(operand.expr, &Shape { fixed: true, ..shape }.value_type())
+            }
+            _ => operand.expr,
+        })
     }
 
     pub(super) fn bound_filter(&self, rows: &OverRows, around: &dyn Surroundings) -> SqlResult<Option<Box<Expr>>> {
