@@ -145,9 +145,8 @@ pub(super) enum Task {
 }
 
 const AFTER_HELP: &str = "\
-Each option can also be an environment variable (TABLEGATE_MAX_CONNECTIONS=50)
-or a line of the configuration file (max_connections = 50). An option wins over
-the environment, the environment over the file.";
+Each option can also be an environment variable (TABLEGATE_MAX_CONNECTIONS=50) or a line of the configuration file
+(max_connections = 50). An option wins over the environment, the environment over the file.";
 
 /// What `serve` takes.
 #[derive(Debug, Default, PartialEq, Eq, Args)]

@@ -11,7 +11,7 @@ use crate::sql_type::SqlType;
 pub(super) fn integer<T: FromStr<Err = std::num::ParseIntError>>(sql_type: &SqlType, text: &str) -> SqlResult<T> {
     let trimmed = trim(text);
     trimmed.parse().map_err(|_: std::num::ParseIntError| {
-        // Digits are read first: too many of them are told before what is behind them and is no digit.
+        // Digits are read first: too many of them are told before what is behind them and is no digit. An oid is read at once.
         let unsigned = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
         let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
         let number = &trimmed[..trimmed.len() - unsigned.len() + digits];
@@ -19,8 +19,9 @@ pub(super) fn integer<T: FromStr<Err = std::num::ParseIntError>>(sql_type: &SqlT
             matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow)
         };
         // A negative value is none of an unsigned type.
-        let is_negative = digits > 0 && digits == unsigned.len() && trimmed.starts_with('-');
-        if digits > 0 && (is_negative || number.parse::<T>().is_err_and(overflow)) {
+        let is_whole = digits == unsigned.len();
+        let is_told = digits > 0 && (is_whole || *sql_type != SqlType::Oid);
+        if is_told && (is_whole && trimmed.starts_with('-') || number.parse::<T>().is_err_and(overflow)) {
             out_of_range(sql_type, text)
         } else {
             invalid(sql_type, text)
@@ -128,7 +129,8 @@ mod tests {
             ("", "invalid input syntax for type integer: \"\""),
             ("1.5", "invalid input syntax for type integer: \"1.5\""),
             ("99999999999", "value \"99999999999\" is out of range for type integer"),
-            ("99999999999x", "invalid input syntax for type integer: \"99999999999x\""),
+            ("99999999999x", "value \"99999999999x\" is out of range for type integer"),
+            ("99999x", "invalid input syntax for type integer: \"99999x\""),
         ] {
             assert_eq!(message(integer::<i32>(&SqlType::Int4, text)), expected);
         }

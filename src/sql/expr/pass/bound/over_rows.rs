@@ -237,6 +237,9 @@ impl Pass<'_> {
         let (ExprKind::Case { branches, otherwise, .. }, Some(shape)) = (&bound.kind, operand.shape()) else {
             return Ok(operand.expr);
         };
+        if shape.fixed || !matches!(operand.sql_type(), SqlType::Numeric(_)) {
+            return Ok(operand.expr);
+        }
         let mut computed: Option<Shape> = None;
         for value in branches.iter().map(|(_, then)| then).chain([otherwise.as_ref()]) {
             let value = value.without_implicit_casts();
