@@ -1,7 +1,6 @@
 //! UNION without ALL: rows that were there before are left out.
 
-use arrow::array::BooleanArray;
-use arrow::array::BooleanBufferBuilder;
+use arrow::array::{BooleanArray, BooleanBufferBuilder};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;

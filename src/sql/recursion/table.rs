@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::Result;
-use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::{Expr, TableScan, TableType};
+use datafusion::common::{Result, TableReference};
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::scan::WorkTableExec;
@@ -21,8 +21,16 @@ pub(crate) struct WorkTable {
 }
 
 impl WorkTable {
-    pub(crate) fn new(name: &str, schema: SchemaRef) -> Self {
-        Self { name: name.to_owned(), schema }
+    /// A scan, under this alias, of the rows of the recursion of this name, which has these columns. A step may give NULL where
+    /// the first query never does.
+    ///
+    /// # Errors
+    /// XX000 for columns whose names are not theirs alone, which would be a defect here.
+    pub(crate) fn scanned(name: &str, alias: TableReference, columns: &Fields) -> Result<LogicalPlan> {
+        let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
+        let schema = Arc::new(Schema::new(columns.iter().map(nullable).collect::<Fields>()));
+        let table = Arc::new(Self { name: name.to_owned(), schema });
+        LogicalPlanBuilder::scan(alias, provider_as_source(table), None)?.build()
     }
 
     /// Whether this scan is of the rows of the recursion of this name.

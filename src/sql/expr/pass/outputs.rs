@@ -77,15 +77,16 @@ pub(super) fn window_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
 /// are those of what it is made of.
 pub(super) fn aggregate_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
     let field = call.to_field(schema)?.1;
-    Ok(match field.data_type() {
-        DataType::LargeUtf8 => cast(call, DataType::Utf8),
-        _ if is_limited(&field) => relabelled(call, &ValueType::of_field(&field)),
-        _ => call,
-    })
+    Ok(of_rows(call.clone(), &field).unwrap_or(call))
 }
 
-fn is_limited(field: &Field) -> bool {
-    matches!(SqlType::declared_in(field), SqlType::Limited(_))
+/// What was computed of several rows, where its type is another than PostgreSQL's.
+fn of_rows(value: Expr, field: &Field) -> Option<Expr> {
+    match SqlType::declared_in(field) {
+        _ if *field.data_type() == DataType::LargeUtf8 => Some(cast(value, DataType::Utf8)),
+        SqlType::Limited(_) => Some(relabelled(value, &ValueType::of_field(field))),
+        _ => None,
+    }
 }
 
 fn cast(value: Expr, to: DataType) -> Expr {
@@ -93,19 +94,15 @@ fn cast(value: Expr, to: DataType) -> Expr {
 }
 
 /// What a window function gave, with the type that PostgreSQL's would have: a length or precision is not told of what is
-/// computed, numbers of rows, which the engine has unsigned, are bigint, and texts that it puts together have the layout of all
-/// others. `None` where it has that type.
+/// computed, and numbers of rows, which the engine has unsigned, are bigint. `None` where it has that type.
 fn plain(value: Expr, field: &Field) -> Option<Expr> {
-    match field.data_type() {
-        DataType::UInt64 => return Some(cast(value, DataType::Int64)),
-        DataType::LargeUtf8 => return Some(cast(value, DataType::Utf8)),
-        _ => {}
+    if *field.data_type() == DataType::UInt64 {
+        return Some(cast(value, DataType::Int64));
     }
     let value_type = ValueType::of_field(field);
     match &value_type.sql_type {
         SqlType::Numeric(Some(_)) if SqlType::is_declared(field) => Some(relabelled(value, &value_type)),
         SqlType::Varchar(Some(_)) => Some(relabelled(value, &ValueType::of(SqlType::Varchar(None)))),
-        _ if is_limited(field) => Some(relabelled(value, &value_type)),
-        _ => None,
+        _ => of_rows(value, field),
     }
 }

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
-use datafusion::common::{Column, DFSchema, DFSchemaRef, Result, ScalarValue, TableReference};
-use datafusion::datasource::provider_as_source;
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::{
-    Distinct, Expr, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, Sort, SortExpr,
-    Subquery, Values,
+    Distinct, Expr, Filter, Join, Limit, LogicalPlan, Operator, Projection, Sort, SortExpr, Subquery, Values,
 };
 use tablegate_types::error::{ErrorKind, SqlError};
 use tablegate_types::sql_type::SqlType;
@@ -21,7 +18,7 @@ use crate::expr::operand::{Operand, is_untyped};
 use crate::expr::sort_key::{Purpose, keyed};
 use crate::expr::typed::ValueType;
 use crate::expr::{comparison, literal};
-use crate::recursion::{Recursion, WorkTable};
+use crate::recursion::Recursion;
 
 impl Pass<'_> {
     /// A plan whose expressions are typed, with what it asks of them.
@@ -222,17 +219,6 @@ impl Pass<'_> {
         let plan = LogicalPlan::Projection(Projection::try_new(vec![compared], subquery.subquery)?);
         Ok((left, Subquery { subquery: Arc::new(plan), ..subquery }))
     }
-}
-
-/// The table with the rows that a recursion has made so far.
-pub(super) fn rows_so_far(name: &str, schema: &DFSchemaRef) -> Result<LogicalPlan> {
-    let source = provider_as_source(Arc::new(WorkTable::new(name, nullable(schema.inner()))));
-    LogicalPlanBuilder::scan(TableReference::bare(name), source, None)?.build()
-}
-
-fn nullable(schema: &SchemaRef) -> SchemaRef {
-    let fields: Vec<_> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
-    Arc::new(arrow::datatypes::Schema::new(fields))
 }
 
 fn changed_type(query: &str, column: usize, first: &SqlType, overall: &SqlType) -> Box<SqlError> {

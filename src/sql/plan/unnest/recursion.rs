@@ -1,11 +1,8 @@
 //! A recursion that takes values from outside: it runs for all of them at once, and each row carries along those it is for.
 
-use std::sync::Arc;
-
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, DFSchemaRef, JoinType, Result};
-use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 
 use super::correlation::Key;
 use super::pieces::{columns_of, join, project};
@@ -56,11 +53,7 @@ impl Pusher<'_> {
         let Some(carried) = self.carried.iter().rev().find(|carried| WorkTable::is_read_by(scan, &carried.name)) else {
             return Ok(None);
         };
-        let fields: Vec<_> =
-            carried.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
-        let schema = Arc::new(arrow::datatypes::Schema::new(fields));
-        let source = provider_as_source(Arc::new(WorkTable::new(&carried.name, schema)));
-        let plan = LogicalPlanBuilder::scan(scan.table_name.clone(), source, None)?.build()?;
+        let plan = WorkTable::scanned(&carried.name, scan.table_name.clone(), carried.schema.fields())?;
         let qualified = |key: &Key| Key {
             column: Column::new(Some(scan.table_name.clone()), key.column.name.as_str()),
             ..key.clone()

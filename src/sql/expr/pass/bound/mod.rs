@@ -27,7 +27,7 @@ mod sub_query;
 
 use std::cell::RefCell;
 
-use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::common::{Column, DFSchema, ScalarValue, TableReference};
 use datafusion::logical_expr::expr::{InList, Placeholder};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan, Operator, Subquery, when};
@@ -42,13 +42,13 @@ use tablegate_types::stack::deeper;
 pub(crate) use self::call::no_stored_type;
 pub(crate) use self::sub_query::{outward, sub_query_of};
 use super::frames::BeyondFrame;
-use super::plans::rows_so_far;
 use super::{Pass, chains, costs};
 use crate::expr::catalog_functions::oids_of;
 use crate::expr::meaning::{IS_DISTINCT, Meaning};
 use crate::expr::operand::Operand;
 use crate::expr::operation::comparison_operator;
 use crate::expr::parameters::Parameters;
+use crate::recursion::WorkTable;
 use crate::stoppable;
 
 /// What stands around an expression: what its columns are, and its sub-queries.
@@ -247,7 +247,7 @@ impl<'p> Forms<'p> {
         is_distinct: bool,
     ) -> SqlResult<LogicalPlan> {
         let (first, targets) = self.0.first_term(first)?;
-        let recursive = make(rows_so_far(name, first.schema())?)?;
+        let recursive = make(WorkTable::scanned(name, TableReference::bare(name), first.schema().fields())?)?;
         Ok(self.0.recursion(name, first, recursive, &targets, is_distinct)?)
     }
 
