@@ -15,6 +15,8 @@ help: ## List the targets
 build: ## Build the server (target directory: $$CARGO_TARGET_DIR)
 	cargo build --release
 
+# Our own code is optimized a little here, as the dependencies always are: it compiles in twice the time and runs in half of it.
+test: export CARGO_PROFILE_DEV_OPT_LEVEL = 1
 test: clients azurite ## Run every test to the end, whatever fails: unit, contract, golden SQL, real clients, layering
 	@echo PROPTEST_RNG_SEED=$(PROPTEST_RNG_SEED)
 	cargo test --workspace --all-targets --no-fail-fast

@@ -140,7 +140,9 @@ impl Query {
 
     fn push_condition(&mut self, rng: &mut Rng, column: &str, is_text: bool) {
         match rng.below(10) {
-            0..=4 => self.push(column).push(" = ").push_value(rng, is_text),
+            0..=3 => self.push(column).push(" = ").push_value(rng, is_text),
+            4 if !is_text => self.push(column).push(" = ").push_value(rng, is_text).push(" + 1"),
+            4 => self.push(column).push(" = ").push_value(rng, is_text).push(" || 'b'"),
             5 => self.push_value(rng, is_text).push(" <= ").push(column),
             6 => self.push(column).push(rng.pick(&[" < ", " >= ", " > ", " <> "])).push_value(rng, is_text),
             7 => {
@@ -158,8 +160,19 @@ impl Query {
     /// A query of one table by its key columns, a text and (but for raw keys) a number.
     fn of(rng: &mut Rng, table: &str, keys: &[&str]) -> Self {
         let mut query = Self::default();
-        let outputs =
-            rng.pick(&["*", "n", "n, {0}", "{1} AS x, n + 1 AS m", "{0} || 'x', n / 2", "upper({0}), n", "1"]);
+        let outputs = rng.pick(&[
+            "*",
+            "n",
+            "n, {0}",
+            "{1} AS x, n + 1 AS m",
+            "{0} || 'x', n / 2",
+            "upper({0}), n",
+            "1",
+            "n, now() > 'epoch'",
+            "coalesce(n, 0), now()::date - now()::date, {0}",
+            "n / 0",
+            "10 / n",
+        ]);
         query.push("SELECT ").push(&outputs.replace("{0}", keys[0]).replace("{1}", keys[1]));
         query.push(" FROM ").push(table);
         for (index, column) in keys.iter().enumerate() {
@@ -168,12 +181,25 @@ impl Query {
                 query.push_condition(rng, column, index == 0 || table == "raw");
             }
         }
+        if rng.percent(30) {
+            query.push(if query.text.contains(" WHERE ") { " AND " } else { " WHERE " });
+            match rng.below(4) {
+                0 => query.push("n IS NOT NULL"),
+                1 => query.push("10 / n < ").push_value(rng, false),
+                _ => query.push("n / 10 ").push_one_of(rng, &["= ", "<> ", "> "]).push_value(rng, false),
+            };
+        }
         let order = rng.pick(&["{0}, {1}", "{1}", "{1} DESC", "{0} DESC, {1} DESC", "{1}, {0}", "{0}, {1} DESC"]);
         query.push(" ORDER BY ").push(&order.replace("{0}", keys[0]).replace("{1}", keys[1]));
         // What the order leaves open is decided, so that there is one right answer.
         query.push(", ").push(keys[0]).push(", ").push(keys[1]);
         if rng.percent(40) {
-            query.push(rng.pick(&[" LIMIT 0", " LIMIT 1", " LIMIT 3", " OFFSET 1", " LIMIT 2 OFFSET 1"]));
+            query.push_one_of(rng, &[" LIMIT 0", " LIMIT 1", " LIMIT 3", " OFFSET 1", " LIMIT 2 OFFSET 1"]);
+        } else if rng.percent(20) {
+            query.push(" LIMIT ").push_value(rng, false);
+            if rng.percent(50) {
+                query.push(" OFFSET ").push_value(rng, false);
+            }
         }
         query
     }
@@ -200,7 +226,12 @@ async fn both_ways(session: &mut Session, sql: &str, parameters: &[ScalarValue])
     let mut answers = Vec::new();
     for way in ["on", "off"] {
         run(session, &format!("SET tablegate.direct_reads = {way}"), Vec::new()).await.expect("it is a setting");
-        answers.push(run(session, sql, parameters.to_vec()).await);
+        let answer = run(session, sql, parameters.to_vec()).await;
+        if answer.is_err() {
+            // In a block it goes on from there; elsewhere there is nothing to go back to.
+            let _ = run(session, "ROLLBACK TO before", Vec::new()).await;
+        }
+        answers.push(answer);
     }
     assert_eq!(answers[0], answers[1], "directly, and not: {sql} with {parameters:?}");
 }
@@ -301,7 +332,12 @@ async fn one_row_is_read_as_the_table_is_now() {
 async fn a_transaction_reads_its_own_writes() {
     let mut session = session().await;
     set_up(&mut session).await;
-    for sql in ["BEGIN", "UPDATE two SET n = -1 WHERE a = 'a' AND b = 1", "DELETE FROM two WHERE a = 'a' AND b = 2"] {
+    for sql in [
+        "BEGIN",
+        "UPDATE two SET n = -1 WHERE a = 'a' AND b = 1",
+        "DELETE FROM two WHERE a = 'a' AND b = 2",
+        "SAVEPOINT before",
+    ] {
         run(&mut session, sql, Vec::new()).await.expect("it is done");
     }
     for case in 0..100 {
@@ -353,8 +389,17 @@ impl Query {
                     query.push(&format!(" ON CONFLICT ({}, {}) DO ", keys[0], keys[1]));
                     query.push_one_of(
                         rng,
-                        &["NOTHING", "UPDATE SET n = EXCLUDED.n", "UPDATE SET n = 5", "UPDATE SET n = EXCLUDED.n + 1"],
+                        &[
+                            "NOTHING",
+                            "UPDATE SET n = EXCLUDED.n",
+                            "UPDATE SET n = 5",
+                            "UPDATE SET n = EXCLUDED.n + 1",
+                            "UPDATE SET n = 100 / EXCLUDED.n",
+                        ],
                     );
+                    if query.text.contains(" SET ") && rng.percent(40) {
+                        query.push(&format!(" WHERE {table}.n < EXCLUDED.n + ")).push_value(rng, false);
+                    }
                 }
             }
             5..=7 => {
@@ -378,8 +423,14 @@ impl Query {
                 query.push_keys(rng, table, keys);
             }
         }
-        if rng.percent(25) {
-            query.push(" RETURNING n, n + 1 AS m, ").push(keys[0]);
+        if rng.percent(35) {
+            query.push(" RETURNING ");
+            match rng.below(4) {
+                0 => query.push("n, n + 1 AS m, ").push(keys[0]),
+                1 => query.push("*, now() > 'epoch'"),
+                2 => query.push("10 / n, coalesce(n, ").push_value(rng, false).push(")"),
+                _ => query.push("n + ").push_value(rng, false).push(", upper(").push(keys[0]).push(")"),
+            };
         }
         query
     }

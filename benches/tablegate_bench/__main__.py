@@ -18,6 +18,7 @@ import keys
 import loads
 import pages
 import pgbench
+import statements
 import tpch
 from loaders import Loaders
 from report import Report, commit, write
@@ -42,7 +43,7 @@ class Size:
 
 FULL = Size(1_000_000, 10_000_000, 100_000, flights.ROWS, 3_000_000, (0.1, 1.0), 6, 3)
 QUICK = Size(100_000, 300_000, 20_000, 30_000, 100_000, (0.01,), 3, 1)
-PARTS = ("keys", "loads", "loaders", "scans", "beside", "many", "tpch", "pages")
+PARTS = ("keys", "statements", "loads", "loaders", "scans", "beside", "many", "tpch", "pages")
 
 
 class Bench:
@@ -92,6 +93,9 @@ class Bench:
     def keys(self):
         size = self.size
         keys.measure(self.report, self.ours, self.postgres, self.work, size.entities // 1000, size.seconds, size.runs)
+
+    def statements(self):
+        statements.measure(self.report, self.ours, self.postgres, self.work, self.size.seconds, self.size.runs)
 
     def loads(self):
         loads.measure(self.report, self.ours, self.postgres, self.work, self.size.entities, self.size.runs)

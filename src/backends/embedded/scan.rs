@@ -3,15 +3,17 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow::array::Array as _;
+use arrow::array::{Array as _, UInt64Array};
+use arrow::compute::take_record_batch;
 use arrow::record_batch::RecordBatch;
 use futures::stream;
-use tablegate_store::table::{KeyRange, ScanRequest, ScanStream, StoreError};
+use tablegate_store::table::{Direction, KeyRange, ScanRequest, ScanStream, StoreError};
 
+use super::engine::Engine;
 use super::meta::TableMeta;
 use super::reader::View;
 use super::rows::RowColumns;
-use super::segment::piece::Step;
+use super::segment::piece::{Piece, Step};
 use super::walk::{Next, Walk};
 
 /// Ranges of a scan that begins where it is asked for: handing it to another thread would take longer than a few look-ups.
@@ -25,7 +27,8 @@ pub(super) struct Scan {
     walk: Walk,
     request: Arc<ScanRequest>,
     rows: RowColumns,
-    /// Batches that were cut out of a segment and are not handed out yet: they hold nothing of their own.
+    /// Batches that were cut out of a segment and are not handed out yet: they hold nothing of their own. They are turned round
+    /// when they are.
     ready: VecDeque<RecordBatch>,
     /// How many rows may still be read.
     rows_left: usize,
@@ -53,6 +56,13 @@ impl Scan {
             is_done: false,
             request,
         }
+    }
+
+    /// The same, with segments left aside: what they have to give.
+    #[cfg(test)]
+    pub(super) fn of_rows(view: Arc<View>, table: Arc<TableMeta>, request: ScanRequest) -> Self {
+        let scan = Self::new(Arc::clone(&view), Arc::clone(&table), request);
+        Self { walk: Walk::of_rows(view, table, Arc::clone(&scan.request)), ..scan }
     }
 
     pub(super) fn into_stream(self) -> ScanStream {
@@ -98,7 +108,10 @@ impl Scan {
         self.request.stats.add_entities_scanned(batch.num_rows());
         let bytes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or_default());
         self.request.stats.add_bytes(bytes.sum());
-        Ok(Some(batch))
+        match self.request.direction {
+            Direction::Forward => Ok(Some(batch)),
+            Direction::Reverse => backwards(&batch).map(Some),
+        }
     }
 
     /// Reads on, until there are rows for a batch or batches of a segment, or so many rows were read. Segments are left to
@@ -121,6 +134,12 @@ impl Scan {
                 {
                     self.walk.put_back(piece);
                     return Ok(());
+                }
+                Next::Piece(piece) if self.request.direction == Direction::Reverse => {
+                    self.read_backwards(piece, &engine)?;
+                    if !self.ready.is_empty() {
+                        return Ok(());
+                    }
                 }
                 Next::Piece(mut piece) => {
                     let (batch_rows, view) = (self.request.batch_rows, self.walk.view());
@@ -154,4 +173,37 @@ impl Scan {
         }
         Ok(())
     }
+
+    /// Reads all of a piece, which is of one batch of its segment: its last rows come first.
+    fn read_backwards(&mut self, mut piece: Box<Piece>, engine: &Engine) -> Result<(), StoreError> {
+        let mut found = Vec::new();
+        loop {
+            match piece.step(self.walk.view(), engine, &mut self.rows, self.request.batch_rows, usize::MAX)? {
+                Step::Batches(batches) => found.extend(batches),
+                Step::Rows(_) => {
+                    self.walk.put_rows(piece.into_span());
+                    return Ok(());
+                }
+                Step::Done => break,
+            }
+        }
+        for batch in found.into_iter().rev() {
+            let rows = batch.num_rows().min(self.rows_left);
+            if rows > 0 {
+                self.ready.push_back(batch.slice(batch.num_rows() - rows, rows));
+            }
+            self.rows_left -= rows;
+        }
+        Ok(())
+    }
+}
+
+/// The rows the other way round.
+fn backwards(batch: &RecordBatch) -> Result<RecordBatch, StoreError> {
+    if batch.num_columns() == 0 {
+        return Ok(batch.clone());
+    }
+    let places: UInt64Array = (0..batch.num_rows()).rev().map(|place| place as u64).collect();
+    take_record_batch(batch, &places)
+        .map_err(|error| StoreError::Unavailable(format!("rows were not turned round: {error}")))
 }

@@ -116,23 +116,31 @@ impl Walk {
         }
     }
 
-    /// Cuts a span where its segments begin and end. They are read forwards only.
+    /// Cuts a span where its segments begin and end, and those that are read backwards into their batches.
     fn add_parts(&mut self, span: ByteSpan) {
         let segments = Arc::clone(&self.table.segments);
-        let parts = match self.request.direction {
-            Direction::Forward if !self.rows_alone => segments.cut(&span, self.request.limit),
-            Direction::Forward | Direction::Reverse => None,
-        };
+        let parts = (!self.rows_alone).then(|| segments.cut(&span, self.request.limit)).flatten();
         let Some(parts) = parts else { return self.put_rows(span) };
-        for (segment, span) in parts.into_iter().rev() {
-            match segment {
-                Some(segment) => {
-                    self.request.stats.add_request();
-                    self.put_back(Box::new(Piece::new(segment, span, self.request.predicate.clone())));
-                }
-                None => self.put_rows(span),
-            }
+        let direction = self.request.direction;
+        let mut targets = Vec::with_capacity(parts.len());
+        for (segment, span) in parts {
+            let Some(segment) = segment else {
+                targets.push(Target::Rows(span));
+                continue;
+            };
+            self.request.stats.add_request();
+            let spans = match direction {
+                Direction::Forward => vec![span],
+                Direction::Reverse => segment.batches_within(span),
+            };
+            let piece = |span| Target::Piece(Box::new(Piece::new(segment, span, self.request.predicate.clone())));
+            targets.extend(spans.into_iter().map(piece));
         }
+        if direction == Direction::Forward {
+            targets.reverse();
+        }
+        // What is put there last is read first.
+        targets.into_iter().for_each(|target| self.targets.push_front(target));
     }
 
     /// False when there is no further range.

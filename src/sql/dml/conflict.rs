@@ -230,9 +230,8 @@ impl UpdateExisting {
         let stored: Vec<&StoredEntity> = existing.iter().map(|(_, stored)| stored).collect();
         let before = relation_rows(self.rows.relation(), &stored)?;
         let given = self.met.given(&before, &pick(incoming, &rows)?)?;
-        let planned = self.meant.plan_over(planner, &self.query, &given).await?;
         let changes = self.rows.changes.bind(planner)?;
-        let mut batches = planner.run(&planned, parameters).await?;
+        let mut batches = self.meant.run_over(planner, (&self.query, &self.planned), parameters, &given).await?;
         let mut after = Vec::new();
         while let Some(batch) = batches.next().await {
             let batch = batch?;
@@ -353,7 +352,7 @@ impl MetRows {
         }
         let schema = Arc::new(Schema::new(fields));
         let rows = RecordBatch::try_new(schema.clone(), columns)?;
-        HeldRows::new(&schema, places, vec![rows])
+        Ok(HeldRows::new(&schema, places, vec![rows]))
     }
 }
 

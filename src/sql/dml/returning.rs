@@ -57,7 +57,7 @@ impl Returning {
         let query = BoundQuery { targets: change.returning.clone(), ..meant.query(Vec::new(), None, Vec::new()) };
         let fields = Self::row_schema(relation).fields().iter().chain(others.fields()).cloned().collect::<Vec<_>>();
         let schema = Arc::new(Schema::new(fields));
-        let rows = held_rows(meant, relation, &others, &schema, Vec::new())?;
+        let rows = held_rows(meant, relation, &others, &schema, Vec::new());
         let planned = meant.plan_over(planner, &query, &rows).await?;
         let shows_versions = shows_versions(meant, relation);
         let (relation, meant) = (relation.clone(), meant.clone());
@@ -151,9 +151,8 @@ impl Returning {
         parameters: &[ScalarValue],
         rows: Vec<RecordBatch>,
     ) -> SqlResult<RowStream> {
-        let rows = held_rows(&self.meant, &self.relation, &self.others, &self.schema, rows)?;
-        let planned = self.meant.plan_over(planner, &self.query, &rows).await?;
-        planner.run(&planned, parameters).await
+        let rows = held_rows(&self.meant, &self.relation, &self.others, &self.schema, rows);
+        self.meant.run_over(planner, (&self.query, &self.planned), parameters, &rows).await
     }
 
     /// Puts the committed versions into the Timestamp and etag columns.
@@ -216,7 +215,7 @@ fn held_rows(
     others: &OtherColumns,
     schema: &Schema,
     rows: Vec<RecordBatch>,
-) -> SqlResult<HeldRows> {
+) -> HeldRows {
     let own = (0..relation.columns.len()).map(|column| (meant.change.target, column));
     HeldRows::new(schema, own.chain(others.places().iter().copied()).collect(), rows)
 }

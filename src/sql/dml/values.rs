@@ -6,6 +6,7 @@ use arrow::array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
 use tablegate_bind::BoundExpr;
+use tablegate_bind::catalogue::CastContext;
 use tablegate_bind::expr::{ExprKind, Literal, Written};
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
@@ -49,7 +50,7 @@ pub(super) enum Cell {
 }
 
 impl Cell {
-    /// What needs no computing; `None` for any other expression.
+    /// What needs no computing, of a value as it is given; `None` for any other expression.
     fn of(value: &BoundExpr, parameters: &[SqlType]) -> Option<Self> {
         let sql_type = || declared_of_oid(value.ty.oid, value.ty.typmod);
         match &value.kind {
@@ -62,6 +63,10 @@ impl Cell {
                 sql_type().filter(|of| !of.names_objects()).map(|of| Cell::Text(of, text.clone()))
             }
             ExprKind::Parameter(number) => Some(Cell::Parameter(number.checked_sub(1)?)),
+            ExprKind::Cast { value: inner, context: CastContext::Assignment, .. } => match &inner.kind {
+                ExprKind::Constant(Literal::Text(_)) => Cell::of(inner, parameters),
+                _ => None,
+            },
             ExprKind::Cast { value: inner, written: Written::Explicitly, .. } => {
                 let ExprKind::Parameter(number) = inner.kind else { return None };
                 let (index, to) = (number.checked_sub(1)?, sql_type()?);

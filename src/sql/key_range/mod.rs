@@ -122,6 +122,13 @@ impl KeyPlan {
         Self { groups, scope }
     }
 
+    /// The same keys, whose rows somebody else looks at.
+    #[must_use]
+    pub fn of_keys_alone(mut self) -> Self {
+        self.groups.iter_mut().for_each(|group| group.residual = None);
+        self
+    }
+
     /// The ranges of each group that filters which became known at run time leave; `None` when they say nothing about
     /// keys. `columns` names what the filters' columns stand for, by index. The filters are not evaluated: the operator
     /// that made them checks the rows, as joins do. So of partitions that are not named whole ones are left: looking

@@ -11,18 +11,24 @@ use tablegate_types::error::SqlResult;
 
 /// Rows, whose columns are some of the entries' of a query.
 pub(crate) struct HeldRows {
-    pub(super) provider: Arc<dyn TableProvider>,
+    schema: SchemaRef,
+    pub(super) batches: Vec<RecordBatch>,
     /// Of each column the entry, and its number among the entry's columns.
     pub(super) columns: Vec<(usize, usize)>,
 }
 
 impl HeldRows {
     /// Batches of rows of this schema, each of whose columns is a column of an entry.
+    pub(crate) fn new(schema: &Schema, columns: Vec<(usize, usize)>, batches: Vec<RecordBatch>) -> Self {
+        Self { schema: numbered(schema), batches, columns }
+    }
+
+    /// The rows as a table.
     ///
     /// # Errors
     /// XX000 for batches of other columns.
-    pub(crate) fn new(schema: &Schema, columns: Vec<(usize, usize)>, rows: Vec<RecordBatch>) -> SqlResult<Self> {
-        Ok(Self { provider: rows_as(numbered(schema), rows)?, columns })
+    pub(super) fn provider(&self) -> SqlResult<Arc<dyn TableProvider>> {
+        rows_as(Arc::clone(&self.schema), self.batches.clone())
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`tables`] finds what the FROM clauses mean, [`meaning`] asks the binder what a statement means, or what is wrong with it,
 //! [`lower`] makes a plan of that, [`unnest`] makes joins of the sub-queries. When it runs ([`running`]), [`joins`] puts its tables
-//! in order. [`direct`] runs what is a read by key without the optimizer.
+//! in order. [`direct`] runs what is a read by key without the optimizer, [`over_rows`] what is computed of rows that are there.
 
 mod assigned;
 mod changes;
@@ -17,6 +17,8 @@ mod meaning;
 mod multisets;
 mod once;
 mod origins;
+mod outputs;
+mod over_rows;
 mod planned_query;
 mod planner;
 mod running;

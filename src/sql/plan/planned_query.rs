@@ -3,8 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::execution_props::ExecutionProps;
 use tablegate_types::error::SqlResult;
 use tablegate_types::single_row::SingleRow;
 use tablegate_types::sql_type::SqlType;
@@ -12,6 +14,9 @@ use tablegate_types::style::Style;
 
 use super::assigned::{Receiver, check_constants, check_types};
 use super::direct::{DirectRead, Length};
+use super::held_rows::HeldRows;
+use super::outputs::Run;
+use super::over_rows::OverRows;
 use crate::catalog::{CatalogView, View};
 use crate::engine::Engine;
 use crate::outcome::{ResultColumn, RowStream};
@@ -39,6 +44,8 @@ pub(crate) struct PlannedQuery {
     pub(super) style: Style,
     /// The read that it is, if it needs no optimizer. Found out when it first runs.
     pub(super) direct: OnceLock<Option<DirectRead>>,
+    /// What it computes of the rows that it is planned over, if that needs no plan. Found out as [`PlannedQuery::direct`] is.
+    pub(super) over_rows: OnceLock<Option<OverRows>>,
     pub(super) current_in: CurrentIn,
 }
 
@@ -99,11 +106,26 @@ impl PlannedQuery {
         }
         let Some(read) = self.direct(engine)? else { return Ok(None) };
         check_constants(&self.plan, &self.receivers, self.style)?;
-        let rows = read.rows(parameters, reads)?;
+        let rows = read.rows(&InRun { parameters, engine, reads }, reads)?;
         Ok(rows.map(|(rows, length)| match length {
             Length::Short => rows,
             Length::Long => engine.workers().read(rows),
         }))
+    }
+
+    /// What a query gives of these rows that was planned over others; `None` where that takes a plan.
+    pub(super) fn computed_over(
+        &self,
+        engine: &Engine,
+        parameters: &[ScalarValue],
+        reads: &Reads,
+        rows: &HeldRows,
+    ) -> Option<Vec<RecordBatch>> {
+        if self.reads_system_catalog || self.style != reads.moments.style() {
+            return None;
+        }
+        let over_rows = self.over_rows.get_or_init(|| OverRows::of(&self.plan, engine.state()));
+        over_rows.as_ref()?.rows(&InRun { parameters, engine, reads }, &rows.batches)
     }
 
     /// Whether it may be a read of one row by its key, with nothing computed: that depends on its parameters too.
@@ -145,7 +167,24 @@ impl PlannedQuery {
         if let Some(read) = self.direct.get() {
             return Ok(read.as_ref());
         }
-        let read = DirectRead::of(&self.plan, &self.receivers, engine.state())?;
+        let read = DirectRead::of((&self.plan, self.style), &self.receivers, engine)?;
         Ok(self.direct.get_or_init(|| read).as_ref())
+    }
+}
+
+/// A run of a query.
+pub(super) struct InRun<'r> {
+    pub parameters: &'r [ScalarValue],
+    pub engine: &'r Engine,
+    pub reads: &'r Reads,
+}
+
+impl Run for InRun<'_> {
+    fn parameters(&self) -> &[ScalarValue] {
+        self.parameters
+    }
+
+    fn moment(&self) -> ExecutionProps {
+        self.engine.moment(&self.reads.moments)
     }
 }

@@ -187,6 +187,7 @@ impl Planner<'_> {
             receivers: Vec::new(),
             style: self.style(),
             direct: OnceLock::new(),
+            over_rows: OnceLock::new(),
             current_in: CurrentIn::default(),
         })
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::record_batch::RecordBatch;
 use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
@@ -14,10 +15,11 @@ use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Style;
 
 use super::assigned::check_constants;
-use super::constant::constant_row;
+use super::constant::{computed_row, constant_row};
+use super::held_rows::HeldRows;
 use super::joins;
 use super::once::OncePlanner;
-use super::planned_query::PlannedQuery;
+use super::planned_query::{InRun, PlannedQuery};
 use super::planner::Planner;
 use crate::apart::apart;
 use crate::aside::aside;
@@ -110,6 +112,12 @@ impl Planner<'_> {
         if let Some(row) = constant_row(&plan) {
             return Ok(Box::pin(stream::iter([Ok(row)])));
         }
+        let moment = InRun { parameters, engine: self.engine, reads: &self.reads };
+        if self.system.settings().direct_reads()
+            && let Some(row) = computed_row(&plan, &moment, self.engine.state())
+        {
+            return Ok(Box::pin(stream::iter([Ok(row)])));
+        }
         let interrupt = Interrupt::default();
         let state = self.engine.state_with(self.reads.clone(), interrupt.clone());
         let raised = interrupt.clone();
@@ -127,6 +135,17 @@ impl Planner<'_> {
     /// Those of looking for the keys, of which none are expected.
     pub(crate) fn is_read_directly(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<bool> {
         Ok(self.read_directly(query, parameters)?.is_some())
+    }
+
+    /// What a query gives of rows without a plan: see [`PlannedQuery::computed_over`].
+    pub(super) fn computed_over(
+        &self,
+        query: &PlannedQuery,
+        parameters: &[ScalarValue],
+        rows: &HeldRows,
+    ) -> Option<Vec<RecordBatch>> {
+        let is_short = self.system.settings().direct_reads();
+        is_short.then(|| query.computed_over(self.engine, parameters, &self.reads, rows))?
     }
 
     fn read_directly(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<Option<RowStream>> {

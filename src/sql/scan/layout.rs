@@ -75,18 +75,37 @@ impl RowLayout {
         &self.schema
     }
 
+    /// Whether it takes long to make the column at this place out of the scan's: each value is looked at.
+    pub(super) fn takes_long(&self, place: usize) -> bool {
+        self.sources[place].sql_type.as_ref().is_some_and(edm::is_read_from_text)
+    }
+
+    /// The columns at these places out of the scan's.
+    ///
+    /// # Errors
+    /// As [`RowLayout::assemble`].
+    pub(super) fn columns(&self, scanned: &RecordBatch, places: &[usize]) -> SqlResult<Vec<ArrayRef>> {
+        places.iter().map(|place| self.sources[*place].column(scanned)).collect()
+    }
+
     /// The relation's columns out of the scan's.
     ///
     /// # Errors
     /// 22P02 for a stored value that is not one of the declared type.
     pub(super) fn assemble(&self, scanned: &RecordBatch) -> SqlResult<RecordBatch> {
-        let columns = self.sources.iter().map(|Source { index, sql_type }| match sql_type {
-            Some(sql_type) => edm::to_sql(scanned.column(*index), sql_type),
-            None => Ok(Arc::clone(scanned.column(*index))),
-        });
-        let columns = columns.collect::<SqlResult<Vec<ArrayRef>>>()?;
+        let columns = self.sources.iter().map(|source| source.column(scanned)).collect::<SqlResult<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(scanned.num_rows()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+}
+
+impl Source {
+    fn column(&self, scanned: &RecordBatch) -> SqlResult<ArrayRef> {
+        let column = scanned.column(self.index);
+        match &self.sql_type {
+            Some(sql_type) => edm::to_sql(column, sql_type),
+            None => Ok(Arc::clone(column)),
+        }
     }
 }
 

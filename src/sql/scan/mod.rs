@@ -8,6 +8,7 @@
 //!     order      what order a scan's rows have
 //!     run        groups of ranges, one after the other, as record batches
 //!     residual   what is left to filter, conjunct by conjunct
+//!     early_filter   the same, before values are read that take long to read
 //!     sieve      run-time filters, evaluated on rows while that pays
 //!     members    a set of integers that lie close together
 //!     pushdown   filters -> a hint for the store
@@ -19,6 +20,7 @@
 //! ```
 
 mod direct;
+mod early_filter;
 mod estimate;
 mod exec;
 mod layout;

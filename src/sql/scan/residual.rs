@@ -44,6 +44,11 @@ impl Residual {
         Ok(Self { plain, others: conjunction_opt(others) })
     }
 
+    /// Those that are evaluated on all rows of a batch.
+    pub(super) fn plain_conjuncts(&self) -> &[Arc<dyn PhysicalExpr>] {
+        &self.plain
+    }
+
     /// The rows that it is true of, with their first columns only, as many as come out.
     ///
     /// # Errors
@@ -123,7 +128,7 @@ pub(super) fn is_plain(expr: &Arc<dyn PhysicalExpr>) -> bool {
 }
 
 /// The truth of a plain expression, without copies of rows for one side of an AND or OR.
-fn plain_truth(expr: &Arc<dyn PhysicalExpr>, rows: &RecordBatch) -> Result<BooleanArray> {
+pub(super) fn plain_truth(expr: &Arc<dyn PhysicalExpr>, rows: &RecordBatch) -> Result<BooleanArray> {
     let operator = expr.downcast_ref::<BinaryExpr>().map(BinaryExpr::op);
     let combine = match operator {
         Some(Operator::And) => and_kleene,

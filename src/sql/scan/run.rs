@@ -13,6 +13,7 @@ use tablegate_store::table::{
 };
 use tablegate_types::error::SqlError;
 
+use super::early_filter::EarlyFilter;
 use super::layout::RowLayout;
 use super::residual::Residual;
 use super::sieve::Sieve;
@@ -188,12 +189,13 @@ impl ScanRun {
     fn group(&self, group: &GroupScan) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let (layout, scan) = self.stored(group)?;
         let residual = group.residual.as_ref().map(|filter| Residual::new(filter, layout.schema())).transpose()?;
+        let early = residual.as_ref().map(|residual| EarlyFilter::of(residual, &layout)).transpose()?.flatten();
         let outputs = self.projection.len();
         let reads = self.reads.clone();
         let dynamic = self.dynamic.clone();
         let mut sieve: Option<Sieve> = None;
         let rows = scan.and_then(move |scanned| {
-            let finished = finish(&layout, &scanned, residual.as_ref(), outputs)
+            let finished = finish(&layout, &scanned, (early.as_ref(), residual.as_ref()), outputs)
                 .and_then(|rows| sieve.get_or_insert_with(|| Sieve::new(&dynamic, &rows.schema())).sifted(rows));
             if let Ok(rows) = &finished {
                 reads.count_entities(scanned.num_rows(), rows.num_rows());
@@ -219,10 +221,13 @@ struct Asked<'a> {
 fn finish(
     layout: &RowLayout,
     scanned: &RecordBatch,
-    residual: Option<&Residual>,
+    (early, residual): (Option<&EarlyFilter>, Option<&Residual>),
     outputs: usize,
 ) -> Result<RecordBatch> {
-    let rows = layout.assemble(scanned).map_err(|error: Box<SqlError>| DataFusionError::External(error))?;
+    let left = early.map(|early| early.left(scanned, layout)).transpose()?.flatten();
+    let rows = layout
+        .assemble(left.as_ref().unwrap_or(scanned))
+        .map_err(|error: Box<SqlError>| DataFusionError::External(error))?;
     match residual {
         Some(residual) => residual.sifted(rows, outputs),
         None if rows.num_columns() > outputs => Ok(rows.project(&(0..outputs).collect::<Vec<_>>())?),

@@ -7,7 +7,7 @@ use arrow::array::{
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt32Type};
-use tablegate_store::table::{dictionary_texts, dictionary_type, text_for_each_row};
+use tablegate_store::table::{ColumnType, dictionary_texts, dictionary_type, text_for_each_row};
 
 use crate::calendar::MICROS_PER_DAY;
 use crate::error::{ErrorKind, SqlError, SqlResult};
@@ -110,6 +110,12 @@ fn from_instants(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
         }
         _ => Ok(cast(array, &to.arrow())?),
     }
+}
+
+/// Whether values of this type are stored as texts, each of which is looked at when it is read.
+pub fn is_read_from_text(to: &SqlType) -> bool {
+    let is_any = matches!(TextRule::of(to), Some(TextRule::Any | TextRule::Name | TextRule::InternalChar));
+    super::column_type(to) == ColumnType::Text && !is_any
 }
 
 fn from_text(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {

@@ -11,7 +11,7 @@ use tablegate_store::table::{ColumnType, TypeSet};
 
 pub use self::assign::{assign, assign_as, limited, texts};
 pub use self::columns::to_edm_column;
-pub use self::load::to_sql;
+pub use self::load::{is_read_from_text, to_sql};
 pub use self::save::{to_edm, value_to_edm};
 use super::sql_type::SqlType;
 

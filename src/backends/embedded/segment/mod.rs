@@ -126,6 +126,20 @@ impl Segment {
         Self { meta, file, dirty, written_at, is_given_up: AtomicBool::new(false), recent: Recent::default() }
     }
 
+    /// A span within its own, cut where its batches begin.
+    pub(super) fn batches_within(&self, span: ByteSpan) -> Vec<ByteSpan> {
+        let starts = self.meta.batches.iter().skip(1).map(|batch| batch.first.as_slice());
+        let cuts: Vec<&[u8]> =
+            starts.filter(|start| span.from.as_slice() < *start && *start < span.to.as_slice()).collect();
+        let mut spans = Vec::with_capacity(cuts.len() + 1);
+        let mut from = span.from;
+        for cut in cuts {
+            spans.push(ByteSpan { from: std::mem::replace(&mut from, cut.to_vec()), to: cut.to_vec() });
+        }
+        spans.push(ByteSpan { from, to: span.to });
+        spans
+    }
+
     /// A row of its span is about to be written by a commit.
     pub(super) fn note_write(&self, commit: u64) {
         self.written_at.fetch_max(commit, Ordering::Relaxed);

@@ -81,6 +81,10 @@ impl Piece {
             && next.is_none_or(|next| self.span.to <= next.first)
     }
 
+    pub(in crate::embedded) fn into_span(self) -> ByteSpan {
+        self.span
+    }
+
     /// Goes on. Batches have at most `batch_rows` rows; what is beyond `rows_left` in all is not asked for.
     /// `written` builds the rows that were written since, and is empty before and after.
     ///

@@ -12,6 +12,7 @@ mod foldable;
 mod immutable;
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DFSchemaRef, Result, ScalarValue};
@@ -51,6 +52,15 @@ pub(crate) fn has_constant_part(expr: &Expr) -> Result<bool> {
 /// The errors of evaluating the expressions.
 pub(crate) fn folded(plan: LogicalPlan, props: &ExecutionProps) -> SqlResult<LogicalPlan> {
     Ok(Fold { props }.plan(plan)?.data)
+}
+
+/// Computes the constant parts of an expression over these columns, whose parameters are values.
+///
+/// # Errors
+/// The errors of evaluating them.
+pub(crate) fn folded_over(expr: Expr, read: &DFSchemaRef, props: &ExecutionProps) -> SqlResult<Expr> {
+    let columns = Columns { inputs: vec![Arc::clone(read)], merged: OnceCell::new() };
+    Ok(Fold { props }.expression(expr, &columns)?)
 }
 
 /// The columns of a query that are constants, by their places, each with its type.

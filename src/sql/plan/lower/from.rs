@@ -289,7 +289,7 @@ impl Lowering<'_> {
 
     /// The rows that a query is computed over: each of their columns is one of an entry's.
     fn held(&self, rows: &HeldRows, level: &Level<'_>) -> SqlResult<LogicalPlan> {
-        let plan = LogicalPlanBuilder::scan("held rows", provider_as_source(rows.provider.clone()), None)?.build()?;
+        let plan = LogicalPlanBuilder::scan("held rows", provider_as_source(rows.provider()?), None)?.build()?;
         level.reads(&plan);
         for (number, entry) in level.query.range.iter().enumerate() {
             let table = match &entry.source {

@@ -37,7 +37,10 @@ impl Lowering<'_> {
         let around = Around::new(self, level, plan.schema().clone());
         let count = |expr: &Option<BoundExpr>| expr.as_ref().map(|expr| around.expr(expr).map(Box::new)).transpose();
         let (skip, fetch) = (count(&query.offset)?, count(&query.limit)?);
-        self.forms.node(LogicalPlan::Limit(Limit { skip, fetch, input: Arc::new(plan) }))
+        let plan = self.forms.node(LogicalPlan::Limit(Limit { skip, fetch, input: Arc::new(plan) }))?;
+        let LogicalPlan::Limit(Limit { skip, fetch, input }) = plan else { return Ok(plan) };
+        let (skip, fetch) = (later_refused(skip, "OFFSET"), later_refused(fetch, "LIMIT"));
+        Ok(LogicalPlan::Limit(Limit { skip, fetch, input }))
     }
 
     fn numbered(&self, plan: LogicalPlan, order: &[SortExpr], level: &Level<'_>) -> SqlResult<LogicalPlan> {
@@ -123,6 +126,14 @@ impl ScalarUDFImpl for NotNegative {
         }
         Ok(args.args[0].clone())
     }
+}
+
+/// A count of which it is not known yet whether it is negative.
+fn later_refused(count: Option<Box<Expr>>, clause: &'static str) -> Option<Box<Expr>> {
+    count.map(|count| match *count {
+        Expr::Literal(..) => count,
+        other => Box::new(NotNegative::of(other, clause)),
+    })
 }
 
 fn or_none(count: Expr) -> Result<Expr> {

@@ -4,6 +4,8 @@
 use std::slice;
 use std::sync::{Arc, OnceLock};
 
+use datafusion::common::ScalarValue;
+use futures::stream;
 use tablegate_bind::catalogue::RelationKind;
 use tablegate_bind::query::bound::{JoinTree, RangeSource, Target, column_of};
 use tablegate_bind::query::changes::{BoundChange, ChangeKind};
@@ -13,6 +15,7 @@ use tablegate_types::sql_type::SqlType;
 
 use super::named::{Named, Part};
 use crate::newest::TargetNumber;
+use crate::outcome::RowStream;
 use crate::plan::held_rows::HeldRows;
 use crate::plan::planned_query::PlannedQuery;
 use crate::plan::planner::Planner;
@@ -169,6 +172,24 @@ impl MeantChange {
     ) -> SqlResult<PlannedQuery> {
         let target = slice::from_ref(self.target(planner)?);
         self.named.plan(planner, query, self.part.as_ref(), target, Some(rows)).await
+    }
+
+    /// Runs a query over these rows; `planned` is what it was planned as over none.
+    ///
+    /// # Errors
+    /// Those of planning it and of the optimizer; in the stream, those of running the plan.
+    pub(crate) async fn run_over(
+        &self,
+        planner: &Planner<'_>,
+        (query, planned): (&BoundQuery, &PlannedQuery),
+        parameters: &[ScalarValue],
+        rows: &HeldRows,
+    ) -> SqlResult<RowStream> {
+        if let Some(computed) = planner.computed_over(planned, parameters, rows) {
+            return Ok(Box::pin(stream::iter(computed.into_iter().map(Ok))));
+        }
+        let planned = self.plan_over(planner, query, rows).await?;
+        planner.run(&planned, parameters).await
     }
 }
 
