@@ -527,4 +527,11 @@ async fn texts_that_come_again_are_planned_once() {
     for _ in 0..3 {
         assert!(session.repeated("SELECT count(*) FROM two WHERE b = 1").await.is_none(), "it is no read by key");
     }
+    // Observe mode records changes by their own texts.
+    let change = |b: i32| format!("INSERT INTO two (a, b, n) VALUES ('q', {b}, 1)");
+    assert!(session.repeated(&change(1)).await.is_none(), "it comes for the first time");
+    assert!(session.repeated(&change(2)).await.is_some(), "it comes again");
+    run(&mut session, "SET egt.mode = observe", Vec::new()).await.expect("it is a setting");
+    assert!(session.repeated(&change(3)).await.is_none());
+    assert!(session.repeated(&text(5)).await.is_some());
 }

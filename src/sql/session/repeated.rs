@@ -113,7 +113,6 @@ impl Session {
             if self.transaction_status() == TransactionStatus::Failed
                 || !self.settings.direct_reads()
                 || self.settings.plan_cache() == PlanCache::Custom
-                || self.settings.egt_mode() == EgtMode::Observe
             {
                 return None;
             }
@@ -144,7 +143,9 @@ impl Session {
                     prepared?
                 }
             };
-            if !prepared.is_of_style(self.settings.style()) {
+            // Observe mode records changes by their own texts.
+            let is_recorded = self.settings.egt_mode() == EgtMode::Observe && !prepared.is_query();
+            if is_recorded || !prepared.is_of_style(self.settings.style()) {
                 return None;
             }
             let parameters = self.values_of_constants(&lifted.constants, &prepared.parameters).ok()?;
