@@ -9,6 +9,7 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, Projection};
 
 use super::outputs::{Outputs, Run, is_of_run_or_random};
+use crate::aside::aside_unless;
 use crate::expr::unaliased;
 
 /// The row, if the plan is a select list of values over nothing.
@@ -25,7 +26,7 @@ pub(super) fn constant_row(plan: &LogicalPlan) -> Option<RecordBatch> {
 
 /// The row, if the plan is a select list over nothing that is computed at once: `now()`, `gen_random_uuid()`. What fails is left
 /// to the optimizer, which may find another way.
-pub(super) fn computed_row(plan: &LogicalPlan, run: &dyn Run, state: &SessionState) -> Option<RecordBatch> {
+pub(super) fn computed_row(plan: &LogicalPlan, run: &Run<'_>, state: &SessionState) -> Option<RecordBatch> {
     let (list, nothing) = over_nothing(plan)?;
     if !list.expr.iter().all(|expr| is_of_run_or_random(expr).unwrap_or(false)) {
         return None;
@@ -33,7 +34,8 @@ pub(super) fn computed_row(plan: &LogicalPlan, run: &dyn Run, state: &SessionSta
     let outputs = Outputs::of(&list.expr, &nothing.schema, list.schema.inner(), state).ok()?;
     let one = RecordBatchOptions::new().with_row_count(Some(1));
     let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &one).ok()?;
-    outputs.of_rows(run, &[row]).ok()?.pop()
+    let computed = outputs.in_run(run).ok()?;
+    aside_unless(outputs.is_plain(), || computed.of(&row)).ok()
 }
 
 /// A select list over nothing, and that.

@@ -3,9 +3,11 @@
 //! What does not change from one run to the next is made once. Expressions with parameters, or that ask the time, are made
 //! for each run; no plan is.
 
-use std::sync::Arc;
+use std::slice;
+use std::sync::{Arc, OnceLock};
 
-use arrow::datatypes::SchemaRef;
+use arrow::array::{AsArray, BooleanArray};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -18,11 +20,15 @@ use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
-use crate::aside::{aside, aside_unless};
+use crate::aside::aside;
+use crate::engine::Engine;
 use crate::expr::{folded_over, has_constant_part, parameter_number, parameter_value, unaliased};
+use crate::reads::Reads;
 
 type Exprs = Arc<[Arc<dyn PhysicalExpr>]>;
 
+/// Handing so many rows, and fewer, to other threads would take longer than it keeps one from others.
+pub(super) const SHORT_ROWS: usize = 2_000;
 /// Functions that give something else each time, and do no more than that.
 const RANDOM: [&str; 4] = ["clock_timestamp", "gen_random_uuid", "random", "uuid_generate_v4"];
 
@@ -45,11 +51,24 @@ enum OutputExprs {
 }
 
 /// What is different from one run to the next.
-pub(super) trait Run {
+pub(super) struct Run<'r> {
     /// The values of parameters, `$1` first.
-    fn parameters(&self) -> &[ScalarValue];
+    pub parameters: &'r [ScalarValue],
+    engine: &'r Engine,
+    reads: &'r Reads,
+    /// Made when it is first asked for.
+    moment: OnceLock<ExecutionProps>,
+}
+
+impl<'r> Run<'r> {
+    pub(super) fn new(engine: &'r Engine, reads: &'r Reads, parameters: &'r [ScalarValue]) -> Self {
+        Self { parameters, engine, reads, moment: OnceLock::new() }
+    }
+
     /// The time, and what else functions ask of the session.
-    fn moment(&self) -> ExecutionProps;
+    fn moment(&self) -> &ExecutionProps {
+        self.moment.get_or_init(|| self.engine.moment(&self.reads.moments))
+    }
 }
 
 impl Outputs {
@@ -58,24 +77,18 @@ impl Outputs {
     /// # Errors
     /// The engine's, for an expression that it cannot compute.
     pub(super) fn of(exprs: &[Expr], read: &DFSchemaRef, schema: &SchemaRef, state: &SessionState) -> Result<Self> {
-        let is_of_run = |part: &Expr| match part {
-            Expr::Placeholder(_) => true,
-            Expr::ScalarFunction(call) => call.func.signature().volatility != Volatility::Immutable,
-            _ => false,
-        };
-        // Constants are computed in each run, whether it has rows or not: they may be refused.
-        let is_of_run = |expr: &Expr| {
-            expr.exists(|part| Ok(is_of_run(part))).unwrap_or(true) || has_constant_part(expr).unwrap_or(true)
-        };
+        let mut are_ready = true;
+        for expr in exprs {
+            are_ready = are_ready && is_same_in_each_run(expr)?;
+        }
         let is_plain = exprs.iter().all(|expr| match unaliased(expr) {
             Expr::Column(_) | Expr::Literal(..) | Expr::Placeholder(_) => true,
             Expr::ScalarFunction(call) => call.args.is_empty(),
             _ => false,
         });
-        let exprs = if exprs.iter().any(is_of_run) {
-            OutputExprs::OfRun(exprs.to_vec(), Arc::clone(read))
-        } else {
-            OutputExprs::Ready(physical(exprs, read, state.execution_props())?)
+        let exprs = match are_ready {
+            true => OutputExprs::Ready(physical(exprs, read, state.execution_props())?),
+            false => OutputExprs::OfRun(exprs.to_vec(), Arc::clone(read)),
         };
         Ok(Self { exprs, schema: Arc::clone(schema), is_plain })
     }
@@ -84,25 +97,55 @@ impl Outputs {
     ///
     /// # Errors
     /// Those of computing what is constant in it.
-    pub(super) fn in_run(&self, run: &dyn Run) -> SqlResult<RunOutputs> {
+    pub(super) fn in_run(&self, run: &Run<'_>) -> SqlResult<RunOutputs> {
         let schema = Arc::clone(&self.schema);
         let (exprs, read) = match &self.exprs {
             OutputExprs::Ready(exprs) => return Ok(RunOutputs { exprs: Arc::clone(exprs), schema }),
             OutputExprs::OfRun(exprs, read) => (exprs, read),
         };
-        let moment = run.moment();
-        let exprs = exprs.iter().map(|expr| in_run(expr, read, run.parameters(), || moment.clone()));
-        let exprs = exprs.collect::<SqlResult<Vec<_>>>()?;
-        Ok(RunOutputs { exprs: physical(&exprs, read, &moment)?, schema })
+        let exprs = exprs.iter().map(|expr| in_run(expr, read, run)).collect::<SqlResult<Vec<_>>>()?;
+        Ok(RunOutputs { exprs: physical(&exprs, read, run.moment())?, schema })
     }
 
-    /// What they give of some rows in a run. Where they are more than columns and values it may take long.
+    /// Whether they are columns, values and calls without arguments: others may take long.
+    pub(super) fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+}
+
+/// A condition on rows.
+#[derive(Debug)]
+pub(super) struct Condition(Outputs);
+
+impl Condition {
+    /// One that [`is_of_run`], over columns that are `read`.
+    ///
+    /// # Errors
+    /// As [`Outputs::of`].
+    pub(super) fn of(condition: &Expr, read: &DFSchemaRef, state: &SessionState) -> Result<Self> {
+        let is_true = Arc::new(Schema::new(vec![Field::new("is true", DataType::Boolean, true)]));
+        Outputs::of(slice::from_ref(condition), read, &is_true, state).map(Self)
+    }
+
+    /// What it is in a run.
+    ///
+    /// # Errors
+    /// As [`Outputs::in_run`].
+    pub(super) fn in_run(&self, run: &Run<'_>) -> SqlResult<RunCondition> {
+        self.0.in_run(run).map(RunCondition)
+    }
+}
+
+/// The condition of one run.
+pub(super) struct RunCondition(RunOutputs);
+
+impl RunCondition {
+    /// Which of the rows it is true of.
     ///
     /// # Errors
     /// Those of computing it.
-    pub(super) fn of_rows(&self, run: &dyn Run, rows: &[RecordBatch]) -> SqlResult<Vec<RecordBatch>> {
-        let outputs = self.in_run(run)?;
-        aside_unless(self.is_plain, || rows.iter().map(|batch| Ok(outputs.of(batch)?)).collect())
+    pub(super) fn is_true_of(&self, rows: &RecordBatch) -> Result<BooleanArray> {
+        Ok(self.0.of(rows)?.column(0).as_boolean().clone())
     }
 }
 
@@ -134,18 +177,13 @@ impl RunOutputs {
 ///
 /// # Errors
 /// Those of computing it.
-pub(super) fn in_run(
-    expr: &Expr,
-    read: &DFSchemaRef,
-    parameters: &[ScalarValue],
-    moment: impl FnOnce() -> ExecutionProps,
-) -> SqlResult<Expr> {
-    let expr = with_parameters(expr, parameters)?;
-    if has_constant_part(&expr)? { aside(|| folded_over(expr, read, &moment())) } else { Ok(expr) }
+pub(super) fn in_run(expr: &Expr, read: &DFSchemaRef, run: &Run<'_>) -> SqlResult<Expr> {
+    let expr = with_parameters(expr, run.parameters)?;
+    if has_constant_part(&expr)? { aside(|| folded_over(expr, read, run.moment())) } else { Ok(expr) }
 }
 
 /// An expression with values in the places of its parameters.
-pub(super) fn with_parameters(expr: &Expr, parameters: &[ScalarValue]) -> Result<Expr> {
+fn with_parameters(expr: &Expr, parameters: &[ScalarValue]) -> Result<Expr> {
     if parameters.is_empty() {
         return Ok(expr.clone());
     }
@@ -185,6 +223,15 @@ pub(super) fn is_lasting(expr: &Expr) -> Result<bool> {
         Expr::ScalarFunction(call) => call.func.signature().volatility == Volatility::Immutable,
         _ => true,
     })
+}
+
+/// Whether it means the same in each run. Constants are computed in each, whether it has rows or not: they may be refused.
+fn is_same_in_each_run(expr: &Expr) -> Result<bool> {
+    Ok(is_lasting(expr)? && !has_parameters(expr)? && !has_constant_part(expr)?)
+}
+
+pub(super) fn has_parameters(expr: &Expr) -> Result<bool> {
+    expr.exists(|part| Ok(matches!(part, Expr::Placeholder(_))))
 }
 
 /// Whether an expression is of one row, and of such parts only.

@@ -1,26 +1,20 @@
 //! Queries of a change over the rows that it holds, computed without a plan: most lists of RETURNING, and most of what ON
 //! CONFLICT sets.
 
-use std::sync::Arc;
-
-use arrow::array::AsArray;
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use tablegate_types::error::SqlResult;
 
-use super::outputs::{Outputs, Run, is_of_run};
-
-/// More rows than these are left to a plan, which other threads run.
-const ROWS_MAX: usize = 2_000;
+use super::outputs::{Condition, Outputs, Run, SHORT_ROWS, is_of_run};
+use crate::aside::aside_unless;
 
 /// A query that gives a row of each of its rows, or of those that its condition leaves.
 #[derive(Debug)]
 pub(super) struct OverRows {
-    condition: Option<Outputs>,
+    condition: Option<Condition>,
     outputs: Outputs,
 }
 
@@ -43,29 +37,29 @@ impl OverRows {
             }
         }
         let read = rows.schema();
-        let is_true = Arc::new(Schema::new(vec![Field::new("is true", DataType::Boolean, true)]));
-        let condition = condition.map(|condition| Outputs::of(std::slice::from_ref(condition), read, &is_true, state));
+        let condition = condition.map(|condition| Condition::of(condition, read, state));
         let outputs = Outputs::of(exprs, read, analyzed.schema().inner(), state)?;
         Ok(Some(Self { condition: condition.transpose()?, outputs }))
     }
 
     /// What it gives of these rows; `None` where that is left to a plan: of many rows, and where it fails, since a plan may do
     /// with fewer rows at a time.
-    pub(super) fn rows(&self, run: &dyn Run, batches: &[RecordBatch]) -> Option<Vec<RecordBatch>> {
-        if batches.iter().map(RecordBatch::num_rows).sum::<usize>() > ROWS_MAX {
+    pub(super) fn rows(&self, run: &Run<'_>, batches: &[RecordBatch]) -> Option<Vec<RecordBatch>> {
+        if batches.iter().map(RecordBatch::num_rows).sum::<usize>() > SHORT_ROWS {
             return None;
         }
         self.computed(run, batches).ok()
     }
 
-    fn computed(&self, run: &dyn Run, batches: &[RecordBatch]) -> SqlResult<Vec<RecordBatch>> {
-        let Some(condition) = &self.condition else { return self.outputs.of_rows(run, batches) };
-        let is_true = condition.of_rows(run, batches)?;
-        let left = |(batch, is_true): (&RecordBatch, &RecordBatch)| {
-            Ok(filter_record_batch(batch, is_true.column(0).as_boolean())?)
+    fn computed(&self, run: &Run<'_>, batches: &[RecordBatch]) -> SqlResult<Vec<RecordBatch>> {
+        let condition = self.condition.as_ref().map(|condition| condition.in_run(run)).transpose()?;
+        let outputs = self.outputs.in_run(run)?;
+        let computed = |batch: &RecordBatch| match &condition {
+            None => Ok(outputs.of(batch)?),
+            Some(condition) => Ok(outputs.of(&filter_record_batch(batch, &condition.is_true_of(batch)?)?)?),
         };
-        let left = batches.iter().zip(&is_true).map(left).collect::<Result<Vec<_>>>()?;
-        self.outputs.of_rows(run, &left)
+        let is_short = condition.is_none() && self.outputs.is_plain();
+        aside_unless(is_short, || batches.iter().map(computed).collect())
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::logical_expr::execution_props::ExecutionProps;
 use tablegate_types::error::SqlResult;
 use tablegate_types::single_row::SingleRow;
 use tablegate_types::sql_type::SqlType;
@@ -106,7 +105,7 @@ impl PlannedQuery {
         }
         let Some(read) = self.direct(engine)? else { return Ok(None) };
         check_constants(&self.plan, &self.receivers, self.style)?;
-        let rows = read.rows(&InRun { parameters, engine, reads }, reads)?;
+        let rows = read.rows(&Run::new(engine, reads, parameters), reads)?;
         Ok(rows.map(|(rows, length)| match length {
             Length::Short => rows,
             Length::Long => engine.workers().read(rows),
@@ -125,7 +124,7 @@ impl PlannedQuery {
             return None;
         }
         let over_rows = self.over_rows.get_or_init(|| OverRows::of(&self.plan, engine.state()));
-        over_rows.as_ref()?.rows(&InRun { parameters, engine, reads }, &rows.batches)
+        over_rows.as_ref()?.rows(&Run::new(engine, reads, parameters), &rows.batches)
     }
 
     /// Whether it may be a read of one row by its key, with nothing computed: that depends on its parameters too.
@@ -169,22 +168,5 @@ impl PlannedQuery {
         }
         let read = DirectRead::of((&self.plan, self.style), &self.receivers, engine)?;
         Ok(self.direct.get_or_init(|| read).as_ref())
-    }
-}
-
-/// A run of a query.
-pub(super) struct InRun<'r> {
-    pub parameters: &'r [ScalarValue],
-    pub engine: &'r Engine,
-    pub reads: &'r Reads,
-}
-
-impl Run for InRun<'_> {
-    fn parameters(&self) -> &[ScalarValue] {
-        self.parameters
-    }
-
-    fn moment(&self) -> ExecutionProps {
-        self.engine.moment(&self.reads.moments)
     }
 }

@@ -19,7 +19,8 @@ use super::constant::{computed_row, constant_row};
 use super::held_rows::HeldRows;
 use super::joins;
 use super::once::OncePlanner;
-use super::planned_query::{InRun, PlannedQuery};
+use super::outputs::Run;
+use super::planned_query::PlannedQuery;
 use super::planner::Planner;
 use crate::apart::apart;
 use crate::aside::aside;
@@ -112,9 +113,9 @@ impl Planner<'_> {
         if let Some(row) = constant_row(&plan) {
             return Ok(Box::pin(stream::iter([Ok(row)])));
         }
-        let moment = InRun { parameters, engine: self.engine, reads: &self.reads };
+        let run = Run::new(self.engine, &self.reads, parameters);
         if self.system.settings().direct_reads()
-            && let Some(row) = computed_row(&plan, &moment, self.engine.state())
+            && let Some(row) = computed_row(&plan, &run, self.engine.state())
         {
             return Ok(Box::pin(stream::iter([Ok(row)])));
         }

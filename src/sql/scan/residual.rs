@@ -4,6 +4,7 @@
 //! others on the rows that these leave. DataFusion's own AND copies, for its right side, all columns of the rows that its
 //! left side is true of: for a comparison that is many times the work.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, BooleanArray};
@@ -16,6 +17,7 @@ use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
 };
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction_opt};
 use tablegate_types::calendar::MICROS_PER_DAY;
 
@@ -44,9 +46,18 @@ impl Residual {
         Ok(Self { plain, others: conjunction_opt(others) })
     }
 
-    /// Those that are evaluated on all rows of a batch.
-    pub(super) fn plain_conjuncts(&self) -> &[Arc<dyn PhysicalExpr>] {
-        &self.plain
+    /// The columns that the plain conjuncts name.
+    pub(super) fn plain_columns(&self) -> BTreeSet<usize> {
+        self.plain.iter().flat_map(collect_columns).map(|column| column.index()).collect()
+    }
+
+    /// The plain conjuncts, over these columns alone.
+    ///
+    /// # Errors
+    /// None are expected: they name no other columns.
+    pub(super) fn plain_over(&self, columns: &[usize]) -> Result<Self> {
+        let plain = self.plain.iter().map(|conjunct| over(conjunct, columns)).collect::<Result<_>>()?;
+        Ok(Self { plain, others: None })
     }
 
     /// The rows that it is true of, with their first columns only, as many as come out.
@@ -77,7 +88,7 @@ impl Residual {
     }
 
     /// Which rows the plain conjuncts are true of; `None` where there are no such conjuncts.
-    fn plain(&self, rows: &RecordBatch) -> Result<Option<BooleanArray>> {
+    pub(super) fn plain(&self, rows: &RecordBatch) -> Result<Option<BooleanArray>> {
         let mut kept: Option<BooleanArray> = None;
         for conjunct in &self.plain {
             if kept.as_ref().is_some_and(|kept| !kept.has_true()) {
@@ -128,7 +139,7 @@ pub(super) fn is_plain(expr: &Arc<dyn PhysicalExpr>) -> bool {
 }
 
 /// The truth of a plain expression, without copies of rows for one side of an AND or OR.
-pub(super) fn plain_truth(expr: &Arc<dyn PhysicalExpr>, rows: &RecordBatch) -> Result<BooleanArray> {
+fn plain_truth(expr: &Arc<dyn PhysicalExpr>, rows: &RecordBatch) -> Result<BooleanArray> {
     let operator = expr.downcast_ref::<BinaryExpr>().map(BinaryExpr::op);
     let combine = match operator {
         Some(Operator::And) => and_kleene,
@@ -148,6 +159,19 @@ pub(super) fn plain_truth(expr: &Arc<dyn PhysicalExpr>, rows: &RecordBatch) -> R
 
 fn truth(expr: &Arc<dyn PhysicalExpr>, rows: &RecordBatch) -> Result<BooleanArray> {
     Ok(expr.evaluate(rows)?.into_array(rows.num_rows())?.as_boolean().clone())
+}
+
+/// An expression over these columns alone.
+fn over(expr: &Arc<dyn PhysicalExpr>, columns: &[usize]) -> Result<Arc<dyn PhysicalExpr>> {
+    let moved = Arc::clone(expr).transform(|part| {
+        let Some(column) = part.downcast_ref::<Column>() else { return Ok(Transformed::no(part)) };
+        let place = columns.iter().position(|place| *place == column.index());
+        Ok(match place {
+            Some(place) => Transformed::yes(Arc::new(Column::new(column.name(), place)) as _),
+            None => Transformed::no(part),
+        })
+    })?;
+    Ok(moved.data)
 }
 
 /// With dates that are compared with the beginning of a day compared as dates, not as timestamps.

@@ -120,9 +120,14 @@ async fn rows_alone(
     ranges: &[KeyRange],
     columns: Vec<ScanColumn>,
 ) -> Result<Vec<String>, String> {
-    let (view, request) = (store.published.get(), request(ranges, columns));
-    let (meta, schema) = (Arc::clone(&view.tables[&table()]), Arc::clone(request.columns.schema()));
-    printed(schema, request.batch_rows, Scan::of_rows(view, meta, request).into_stream()).await
+    let request = request(ranges, columns);
+    printed(Arc::clone(request.columns.schema()), request.batch_rows, scan_of_rows(store, request)).await
+}
+
+fn scan_of_rows(store: &EmbeddedStore, request: ScanRequest) -> ScanStream {
+    let view = store.published.get();
+    let meta = Arc::clone(&view.tables[&table()]);
+    Scan::of_rows(view, meta, request).into_stream()
 }
 
 async fn printed(schema: SchemaRef, batch_rows: usize, batches: ScanStream) -> Result<Vec<String>, String> {

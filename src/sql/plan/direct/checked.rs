@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::AsArray;
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::{DFSchema, Result};
 use datafusion::execution::SessionState;
@@ -16,7 +15,7 @@ use tablegate_store::table::{Direction, KeyRange};
 use tablegate_types::error::SqlResult;
 
 use crate::key_range::KeyPlan;
-use crate::plan::outputs::{Outputs, Run};
+use crate::plan::outputs::{Condition, Run};
 use crate::reads::Reads;
 use crate::relation::Relation;
 use crate::scan::{DirectScan, RelationProvider};
@@ -29,7 +28,7 @@ const KEYS_MAX: usize = 64;
 pub(super) struct Checked {
     /// Of the columns that come out, and behind them of those that only the filters name.
     pub scan: DirectScan,
-    condition: Outputs,
+    condition: Condition,
     /// How many come out.
     width: usize,
 }
@@ -63,8 +62,7 @@ impl Checked {
         let fields: Vec<_> = read.iter().map(|place| Arc::clone(&relation.arrow_schema.fields()[*place])).collect();
         let schema = Arc::new(Schema::new(fields));
         let named = Arc::new(DFSchema::try_from_qualified_schema(scan.table_name.clone(), &schema)?);
-        let is_true = Arc::new(Schema::new(vec![Field::new("is true", DataType::Boolean, true)]));
-        let condition = Outputs::of(&[condition], &named, &is_true, state)?;
+        let condition = Condition::of(&condition, &named, state)?;
         let scan = DirectScan::new(Arc::clone(relation), read.into(), schema, provider.reversible());
         Ok(Some(Self { scan: scan.locked_as(provider.target()), condition, width: columns.len() }))
     }
@@ -77,7 +75,7 @@ impl Checked {
         &self,
         plan: KeyPlan,
         direction: Direction,
-        run: &dyn Run,
+        run: &Run<'_>,
         reads: &Arc<Reads>,
         batch_rows: usize,
     ) -> SqlResult<BoxStream<'static, Result<RecordBatch>>> {
@@ -85,8 +83,7 @@ impl Checked {
         let rows = self.scan.rows(plan.of_keys_alone(), direction, None, Arc::clone(reads), batch_rows);
         let places: Vec<usize> = (0..self.width).collect();
         let left = move |batch: RecordBatch| -> Result<RecordBatch> {
-            let is_true = condition.of(&batch)?;
-            Ok(filter_record_batch(&batch.project(&places)?, is_true.column(0).as_boolean())?)
+            Ok(filter_record_batch(&batch.project(&places)?, &condition.is_true_of(&batch)?)?)
         };
         let left = rows.map(move |batch| left(batch?));
         Ok(left.try_filter(|batch| futures::future::ready(batch.num_rows() > 0)).boxed())

@@ -43,7 +43,7 @@ impl Cut {
     ///
     /// # Errors
     /// 2201W and 2201X for negative ones.
-    pub(super) fn in_run(&self, run: &dyn Run) -> SqlResult<Option<RunCut>> {
+    pub(super) fn in_run(&self, run: &Run<'_>) -> SqlResult<Option<RunCut>> {
         let (Some(skip), Some(fetch)) = (count(self.skip.as_ref(), run)?, count(self.fetch.as_ref(), run)?) else {
             return Ok(None);
         };
@@ -53,13 +53,13 @@ impl Cut {
 
 /// A count, which there may be none of; outer `None` for one that is not known here.
 #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
-fn count(expr: Option<&Expr>, run: &dyn Run) -> SqlResult<Option<Option<usize>>> {
+fn count(expr: Option<&Expr>, run: &Run<'_>) -> SqlResult<Option<Option<usize>>> {
     let Some(expr) = expr else { return Ok(Some(None)) };
     let computed;
     let count = match expr {
         Expr::Literal(..) => expr,
         other => {
-            computed = in_run(other, &Arc::new(DFSchema::empty()), run.parameters(), || run.moment())?;
+            computed = in_run(other, &Arc::new(DFSchema::empty()), run)?;
             &computed
         }
     };

@@ -35,16 +35,13 @@ use self::checked::Checked;
 use self::cut::Cut;
 use self::shape::{Shape, is_candidate};
 use super::assigned::{Receiver, check_constants};
-use super::outputs::{Outputs, Run, RunOutputs, in_run};
+use super::outputs::{Outputs, Run, RunOutputs, SHORT_ROWS, in_run};
 use crate::engine::Engine;
 use crate::expr::{folded, is_foldable};
 use crate::key_range::{KeyPlan, PointPredicate, RangePredicate};
 use crate::outcome::RowStream;
 use crate::reads::Reads;
 use crate::scan::DirectScan;
-
-/// Handing so many rows, and fewer, to other threads would take longer than it keeps one from others.
-const SHORT_ROWS: usize = 2_000;
 
 /// How many rows a read may give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,10 +83,10 @@ impl DirectRead {
         engine: &Engine,
     ) -> SqlResult<Option<Self>> {
         let state = engine.state();
-        let (mut plan, asked) = Asked::taken_out(plan.clone())?;
-        if !is_candidate(&plan)? {
+        if !is_candidate(plan)? {
             return Ok(None);
         }
+        let (mut plan, asked) = Asked::taken_out(plan.clone())?;
         if is_foldable(&plan)? {
             if style != Style::PLAIN {
                 return Ok(None);
@@ -109,10 +106,9 @@ impl DirectRead {
     ///
     /// # Errors
     /// None are expected from the call itself. The stream ends with an error when the store or an expression fails.
-    pub(super) fn rows(&self, run: &dyn Run, reads: &Arc<Reads>) -> SqlResult<Option<(RowStream, Length)>> {
+    pub(super) fn rows(&self, run: &Run<'_>, reads: &Arc<Reads>) -> SqlResult<Option<(RowStream, Length)>> {
         let outputs = self.outputs.as_ref().map(|outputs| outputs.in_run(run)).transpose()?;
-        let parameters = run.parameters();
-        if let Some(row) = self.row(parameters, reads)? {
+        if let Some(row) = self.row(run.parameters, reads)? {
             return Ok(Some((with_outputs(row, outputs), Length::Short)));
         }
         let plan = self.keys(run)?;
@@ -169,12 +165,12 @@ impl DirectRead {
     }
 
     /// The keys of the rows, and whether they say all about which ones.
-    fn keys(&self, run: &dyn Run) -> SqlResult<KeyPlan> {
-        let (relation, parameters) = (&self.scan.relation, run.parameters());
-        if let Some(plan) = self.range.as_ref().and_then(|range| range.plan(relation, parameters)) {
+    fn keys(&self, run: &Run<'_>) -> SqlResult<KeyPlan> {
+        let relation = &self.scan.relation;
+        if let Some(plan) = self.range.as_ref().and_then(|range| range.plan(relation, run.parameters)) {
             return Ok(plan);
         }
-        let filters = self.filters.iter().map(|filter| in_run(filter, &self.filtered, parameters, || run.moment()));
+        let filters = self.filters.iter().map(|filter| in_run(filter, &self.filtered, run));
         Ok(KeyPlan::from_filters(relation, &filters.collect::<SqlResult<Vec<_>>>()?))
     }
 

@@ -17,7 +17,7 @@ use super::cut::Cut;
 use crate::expr::unaliased;
 use crate::key_range::{PointPredicate, RangePredicate};
 use crate::plan::assigned::Receiver;
-use crate::plan::outputs::{Outputs, is_lasting, is_of_run};
+use crate::plan::outputs::{Outputs, has_parameters, is_lasting, is_of_run};
 use crate::scan::{DirectScan, RelationProvider};
 
 /// Whether the optimizer may make one scan of the plan, and the same one at each run.
@@ -49,10 +49,6 @@ fn has_only(node: &LogicalPlan, is_such: impl Fn(&Expr) -> Result<bool>) -> Resu
         Ok(if has_only { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
     })?;
     Ok(has_only)
-}
-
-fn has_parameters(expr: &Expr) -> Result<bool> {
-    expr.exists(|part| Ok(matches!(part, Expr::Placeholder(_))))
 }
 
 /// The parts of an optimized plan that is one scan.

@@ -146,9 +146,7 @@ async fn either_way_gives_the_same_rows() {
 
 async fn compare_limits(store: &EmbeddedStore, ranges: &[KeyRange]) {
     for range in ranges {
-        let (view, request) = (store.published.get(), request(std::slice::from_ref(range), all_columns()));
-        let meta = Arc::clone(&view.tables[&table()]);
-        let rows = shown(Scan::of_rows(view, meta, request).into_stream()).await;
+        let rows = shown(scan_of_rows(store, request(std::slice::from_ref(range), all_columns()))).await;
         for limit in [1, FEW_ROWS - 1, FEW_ROWS, FEW_ROWS + 1, 127, 128, 129, usize::MAX] {
             let found = rows_of(store, range, Direction::Forward, Some(limit)).await;
             assert_eq!(found, rows[..limit.min(rows.len())], "{range:?} {limit}");
