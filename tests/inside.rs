@@ -16,6 +16,7 @@ mod monitoring;
 mod psql_catalog;
 mod rest_door;
 mod rest_rules;
+mod short_queries;
 mod split_scans;
 mod sqllogictest;
 mod store_contract;

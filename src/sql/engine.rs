@@ -27,6 +27,7 @@ use super::copies::Copies;
 use super::grouping::GroupByDictionary;
 use super::in_turn::{CallsInOrder, MadeRowsInOrder, SortedUnions};
 use super::login::{Account, Accounts, Role};
+use super::lost_order::SortedMerges;
 use super::mount::MountedStore;
 use super::notify::Hub;
 use super::observe::Recorder;
@@ -401,6 +402,7 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     // The engine's last rule checks the plan.
     rules.insert(rules.len() - 1, Arc::new(StepsInOnePart));
     rules.insert(rules.len() - 1, Arc::new(SortedUnions));
+    rules.insert(rules.len() - 1, Arc::new(SortedMerges));
     rules.push(Arc::new(MadeRowsInOrder));
     rules.push(Arc::new(GroupByDictionary));
     rules.push(Arc::new(false_order::RealSorts));

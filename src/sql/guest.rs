@@ -184,7 +184,7 @@ impl Guest {
         }
         let GuestCost { time, rows, scanned, wrote, failed } = cost;
         let egts = u64::from(wrote && !failed);
-        let cost = Cost { time, rows, scanned, returned: rows, egts, failed };
+        let cost = Cost { time, rows, scanned, returned: rows, egts, plans: 0, failed };
         self.engine.statistics().add(self.process, user, &Arc::from(request), &cost);
     }
 }

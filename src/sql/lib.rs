@@ -30,6 +30,7 @@ pub mod key_range;
 pub mod limits;
 mod locking;
 mod login;
+mod lost_order;
 mod mount;
 mod newest;
 pub mod notify;

@@ -104,6 +104,13 @@ impl Reads {
         }
     }
 
+    /// A plan of the engine's is about to run.
+    pub(crate) fn count_plan(&self) {
+        if let Some(meter) = &self.meter {
+            meter.add_plan();
+        }
+    }
+
     /// These ranges are about to be scanned.
     pub(crate) fn note_scan(&self, table: &StoredTable, target: Option<TargetNumber>, ranges: &Arc<[KeyRange]>) {
         let is_noted = !table.place.is_temporary() && target.is_none_or(|target| !self.skipping.contains(&target));

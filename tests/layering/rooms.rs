@@ -44,6 +44,7 @@ const ROOMS: &[&str] = &[
     "calls",
     "expr",
     "false_order",
+    "lost_order",
     "apart",
     "key_range",
     "newest",

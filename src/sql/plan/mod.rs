@@ -2,15 +2,20 @@
 //!
 //! [`tables`] finds what the FROM clauses mean, [`meaning`] asks the binder what a statement means, or what is wrong with it,
 //! [`lower`] makes a plan of that, [`unnest`] makes joins of the sub-queries. When it runs ([`running`]), [`joins`] puts its tables
-//! in order. [`direct`] runs what is a read by key without the optimizer, [`over_rows`] what is computed of rows that are there.
+//! in order. Most of what applications ask takes a way without the engine's operators: [`direct`] what is a read by key, [`short`]
+//! joins and aggregates of a few rows, [`over_rows`] what is computed of rows that are there.
 
+mod asked;
 mod assigned;
 mod changes;
+mod checked;
 mod column_names;
 mod constant;
+mod cut;
 mod direct;
 mod held_rows;
 mod joins;
+mod lasting;
 mod list_order;
 mod lower;
 mod meaning;
@@ -22,6 +27,7 @@ mod over_rows;
 mod planned_query;
 mod planner;
 mod running;
+mod short;
 mod size;
 mod system;
 mod tables;

@@ -15,7 +15,7 @@ use datafusion::common::{DFSchemaRef, Result, ScalarValue};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{Expr, Volatility};
+use datafusion::logical_expr::{Expr, Operator, ScalarUDF, Volatility};
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
@@ -23,6 +23,7 @@ use tablegate_types::sql_type::SqlType;
 use crate::aside::aside;
 use crate::engine::Engine;
 use crate::expr::{folded_over, has_constant_part, parameter_number, parameter_value, unaliased};
+use crate::plan::unnest::ONE_ROW;
 use crate::reads::Reads;
 
 type Exprs = Arc<[Arc<dyn PhysicalExpr>]>;
@@ -40,6 +41,8 @@ pub(super) struct Outputs {
     schema: SchemaRef,
     /// They are columns, values and calls without arguments.
     is_plain: bool,
+    /// They take about as long as copying the values that they read.
+    is_quick: bool,
 }
 
 #[derive(Debug)]
@@ -86,11 +89,12 @@ impl Outputs {
             Expr::ScalarFunction(call) => call.args.is_empty(),
             _ => false,
         });
+        let is_quick = exprs.iter().all(|expr| !expr.exists(|part| Ok(may_take_long(part))).unwrap_or(true));
         let exprs = match are_ready {
             true => OutputExprs::Ready(physical(exprs, read, state.execution_props())?),
             false => OutputExprs::OfRun(exprs.to_vec(), Arc::clone(read)),
         };
-        Ok(Self { exprs, schema: Arc::clone(schema), is_plain })
+        Ok(Self { exprs, schema: Arc::clone(schema), is_plain, is_quick })
     }
 
     /// What they are in a run.
@@ -110,6 +114,11 @@ impl Outputs {
     /// Whether they are columns, values and calls without arguments: others may take long.
     pub(super) fn is_plain(&self) -> bool {
         self.is_plain
+    }
+
+    /// Whether they take about as long as copying the values that they read.
+    pub(super) fn is_quick(&self) -> bool {
+        self.is_quick
     }
 }
 
@@ -133,6 +142,11 @@ impl Condition {
     /// As [`Outputs::in_run`].
     pub(super) fn in_run(&self, run: &Run<'_>) -> SqlResult<RunCondition> {
         self.0.in_run(run).map(RunCondition)
+    }
+
+    /// As [`Outputs::is_quick`].
+    pub(super) fn is_quick(&self) -> bool {
+        self.0.is_quick
     }
 }
 
@@ -202,7 +216,9 @@ fn with_parameters(expr: &Expr, parameters: &[ScalarValue]) -> Result<Expr> {
 /// no function that gives something else each time or waits.
 pub(super) fn is_of_run(expr: &Expr) -> Result<bool> {
     has_only(expr, |part| match part {
-        Expr::ScalarFunction(call) => call.func.signature().volatility != Volatility::Volatile,
+        Expr::ScalarFunction(call) => {
+            call.func.signature().volatility != Volatility::Volatile || is_harmless(&call.func)
+        }
         _ => true,
     })
 }
@@ -215,6 +231,24 @@ pub(super) fn is_of_run_or_random(expr: &Expr) -> Result<bool> {
         }
         _ => true,
     })
+}
+
+/// Whether a function that is said to give something else each time is called so to keep it from being computed ahead.
+pub(super) fn is_harmless(function: &ScalarUDF) -> bool {
+    function.name() == ONE_ROW
+}
+
+/// Whether a part of an expression may take longer than copying what it reads.
+fn may_take_long(part: &Expr) -> bool {
+    match part {
+        Expr::ScalarFunction(call) => !call.args.is_empty() && !is_harmless(&call.func),
+        Expr::Like(_) | Expr::SimilarTo(_) => true,
+        Expr::BinaryExpr(binary) => {
+            use Operator::{And, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq, Or};
+            !matches!(binary.op, And | Or | Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+        }
+        _ => false,
+    }
 }
 
 /// Whether it can be computed from its row and its parameters.

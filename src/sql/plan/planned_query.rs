@@ -1,6 +1,6 @@
 //! A query that was planned: what it was planned from and with, and whether there is a short way to its rows.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arrow::record_batch::RecordBatch;
@@ -12,10 +12,12 @@ use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Style;
 
 use super::assigned::{Receiver, check_constants, check_types};
-use super::direct::{DirectRead, Length};
+use super::direct::{self, DirectRead, Length};
 use super::held_rows::HeldRows;
+use super::lasting::Lasting;
 use super::outputs::Run;
 use super::over_rows::OverRows;
+use super::short::{self, ShortQuery};
 use crate::catalog::{CatalogView, View};
 use crate::engine::Engine;
 use crate::outcome::{ResultColumn, RowStream};
@@ -43,6 +45,9 @@ pub(crate) struct PlannedQuery {
     pub(super) style: Style,
     /// The read that it is, if it needs no optimizer. Found out when it first runs.
     pub(super) direct: OnceLock<Option<DirectRead>>,
+    /// The short query that it is, if it may be one. Found out when it runs for the second time.
+    pub(super) short: OnceLock<Option<ShortQuery>>,
+    pub(super) has_run: AtomicBool,
     /// What it computes of the rows that it is planned over, if that needs no plan. Found out as [`PlannedQuery::direct`] is.
     pub(super) over_rows: OnceLock<Option<OverRows>>,
     pub(super) current_in: CurrentIn,
@@ -151,6 +156,28 @@ impl PlannedQuery {
         read.single(parameters, reads)
     }
 
+    /// The rows of a query that is a short one, where they are few in fact; `None` where that takes a plan of the engine's.
+    pub(super) async fn few_rows(
+        &self,
+        engine: &Engine,
+        parameters: &[ScalarValue],
+        reads: &Arc<Reads>,
+    ) -> Option<RecordBatch> {
+        // What runs once is not worth being optimized for more runs.
+        if self.short.get().is_none() && !self.has_run.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        self.short(engine)?.rows(engine, parameters, reads).await
+    }
+
+    /// Whether it may be a read by key or a short query, and no more: that depends on its parameters too.
+    ///
+    /// # Errors
+    /// The optimizer's, which it would give for the same query on the long way too.
+    pub(crate) fn may_be_short(&self, engine: &Engine) -> SqlResult<bool> {
+        Ok(self.direct(engine)?.is_some() || self.short(engine).is_some())
+    }
+
     /// Whether it may be a read by key, and no more: that depends on its parameters too.
     ///
     /// # Errors
@@ -166,7 +193,29 @@ impl PlannedQuery {
         if let Some(read) = self.direct.get() {
             return Ok(read.as_ref());
         }
-        let read = DirectRead::of((&self.plan, self.style), &self.receivers, engine)?;
-        Ok(self.direct.get_or_init(|| read).as_ref())
+        let read = match direct::is_candidate(&self.plan)? {
+            true => {
+                self.lasting(engine)?.map(|lasting| DirectRead::of(&lasting, &self.receivers, engine)).transpose()?
+            }
+            false => None,
+        };
+        Ok(self.direct.get_or_init(|| read.flatten()).as_ref())
+    }
+
+    fn short(&self, engine: &Engine) -> Option<&ShortQuery> {
+        if self.reads_system_catalog || !self.receivers.is_empty() {
+            return None;
+        }
+        let short = || {
+            if !short::is_candidate(&self.plan).ok()? {
+                return None;
+            }
+            ShortQuery::of(&self.lasting(engine).ok()??, self.parameters.len(), engine)
+        };
+        self.short.get_or_init(short).as_ref()
+    }
+
+    fn lasting(&self, engine: &Engine) -> SqlResult<Option<Lasting>> {
+        Lasting::of(&self.plan, self.style, &self.receivers, engine)
     }
 }

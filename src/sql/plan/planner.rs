@@ -1,6 +1,7 @@
 //! Plans the queries of one statement of one session: what the binder found of each, over the tables that it names.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::common::DFSchema;
@@ -187,6 +188,8 @@ impl Planner<'_> {
             receivers: Vec::new(),
             style: self.style(),
             direct: OnceLock::new(),
+            short: OnceLock::new(),
+            has_run: AtomicBool::new(false),
             over_rows: OnceLock::new(),
             current_in: CurrentIn::default(),
         })

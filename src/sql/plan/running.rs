@@ -109,6 +109,11 @@ impl Planner<'_> {
         if let Some(rows) = self.read_directly(query, parameters)? {
             return Ok(rows);
         }
+        if self.system.settings().direct_reads()
+            && let Some(rows) = query.few_rows(self.engine, parameters, &self.reads).await
+        {
+            return Ok(Box::pin(stream::iter([Ok(rows)])));
+        }
         let plan = self.bound(query, parameters)?;
         if let Some(row) = constant_row(&plan) {
             return Ok(Box::pin(stream::iter([Ok(row)])));
@@ -119,6 +124,7 @@ impl Planner<'_> {
         {
             return Ok(Box::pin(stream::iter([Ok(row)])));
         }
+        self.reads.count_plan();
         let interrupt = Interrupt::default();
         let state = self.engine.state_with(self.reads.clone(), interrupt.clone());
         let raised = interrupt.clone();

@@ -27,12 +27,12 @@ impl Session {
     /// It ended: with a tag when it did what it was asked, and all its rows are sent.
     pub fn end_measure(&mut self, tag: Option<CommandTag>) {
         let Some(Measure { text, kind, started }) = self.measure.take() else { return };
-        let [scanned, returned, egts] = self.meter.take();
+        let [scanned, returned, egts, plans] = self.meter.take();
         let rows = match tag {
             Some(CommandTag::Counted(_, rows)) => rows,
             Some(CommandTag::Plain(_)) | None => 0,
         };
-        let cost = Cost { time: started.elapsed(), rows, scanned, returned, egts, failed: tag.is_none() };
+        let cost = Cost { time: started.elapsed(), rows, scanned, returned, egts, plans, failed: tag.is_none() };
         self.engine.statistics().add(self.login.process, &self.user, &text, &cost);
         self.engine.counters().add_statement(kind, &cost);
         self.log_if_slow(&text, &cost);

@@ -1,7 +1,7 @@
 //! Statements of the simple protocol that come again with other constants: parsed and planned once.
 //!
 //! A text that comes for the second time, but for its constants, is prepared with parameters in their places. From then on
-//! it is only bound and run, as long as the catalogue stays as it is. What is not a read or a change by key, and what
+//! it is only bound and run, as long as the catalogue stays as it is. What is not a read or a change by key or a short query, and what
 //! meets an error on the way, goes the ordinary way with its own text: so errors are those of that text.
 
 use std::collections::HashMap;
@@ -182,8 +182,9 @@ impl Session {
 
     fn can_be_repeated(&self, prepared: &Prepared) -> SqlResult<bool> {
         match &prepared.plan {
-            Plan::Query(query) => query.may_read_directly(&self.engine),
+            Plan::Query(query) => query.may_be_short(&self.engine),
             Plan::Dml(dml) => dml.can_be_repeated(&self.engine),
+            Plan::Locking(query) => query.input().may_read_directly(&self.engine),
             _ => Ok(false),
         }
     }

@@ -12,6 +12,7 @@ pub(crate) struct Meter {
     scanned: AtomicU64,
     returned: AtomicU64,
     egts: AtomicU64,
+    plans: AtomicU64,
 }
 
 impl Meter {
@@ -25,9 +26,14 @@ impl Meter {
         self.egts.fetch_add(committed, Ordering::Relaxed);
     }
 
-    /// Entities scanned and returned, and entity group transactions, since the last call.
-    pub(crate) fn take(&self) -> [u64; 3] {
-        [&self.scanned, &self.returned, &self.egts].map(|counter| counter.swap(0, Ordering::Relaxed))
+    /// A plan of the engine's is about to run.
+    pub(crate) fn add_plan(&self) {
+        self.plans.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Entities scanned and returned, entity group transactions, and plans, since the last call.
+    pub(crate) fn take(&self) -> [u64; 4] {
+        [&self.scanned, &self.returned, &self.egts, &self.plans].map(|counter| counter.swap(0, Ordering::Relaxed))
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Cost {
     pub scanned: u64,
     pub returned: u64,
     pub egts: u64,
+    /// Plans of the engine's: what takes a short way has none.
+    pub plans: u64,
     pub failed: bool,
 }
 
@@ -51,6 +53,7 @@ pub(crate) struct Sums {
     pub scanned: u64,
     pub returned: u64,
     pub egts: u64,
+    pub plans: u64,
 }
 
 impl Sums {
@@ -68,6 +71,7 @@ impl Sums {
         self.scanned += cost.scanned;
         self.returned += cost.returned;
         self.egts += cost.egts;
+        self.plans += cost.plans;
         if cost.failed {
             self.errors += 1;
             return;
@@ -89,6 +93,7 @@ impl Sums {
         self.scanned += other.scanned;
         self.returned += other.returned;
         self.egts += other.egts;
+        self.plans += other.plans;
         if other.calls == 0 {
             return;
         }

@@ -14,6 +14,7 @@ pub(super) fn statements(context: &FunctionContext, rows: &mut Rows) {
             ("usename", (*entry.user).into()),
             ("queryid", if is_seen(&entry) { entry.id.into() } else { Cell::Null }),
             ("query", if is_seen(&entry) { (*entry.text).into() } else { "<insufficient privilege>".into() }),
+            ("plans", Cell::count(entry.sums.plans)),
             ("calls", Cell::count(entry.sums.calls)),
             ("total_exec_time", Cell::Float(entry.sums.total)),
             ("min_exec_time", Cell::Float(entry.sums.least)),

@@ -2,46 +2,40 @@
 //!
 //! What the optimizer would make of such a query is the same at every run: one scan, perhaps with expressions over its
 //! columns. So it is asked once. A run puts the parameters into the filters, finds the keys they leave, and asks the store.
-//! Where the keys turn out not to say it all, the rows of a few keys are [`checked`]. Else (a filter on another column, a value
+//! Where the keys turn out not to say it all, the rows of a few keys are [`super::checked`]. Else (a filter on another column, a value
 //! that must be computed) the run goes the long way, which gives the same rows: [`DirectRead::rows`] then gives `None`.
-//!
-//! ```text
-//!     shape     which plans are such reads
-//!     asked     what they ask of the moment in which they run
-//!     checked   rows that are looked at once they are read
-//!     cut       LIMIT and OFFSET
-//! ```
+//! [`shape`] says which plans are such reads.
 
-mod asked;
-mod checked;
-mod cut;
 mod shape;
 
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use datafusion::common::{DFSchemaRef, Result, ScalarValue};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::PhysicalSortExpr;
-use futures::StreamExt;
+use futures::future::ready;
 use futures::stream::BoxStream;
-use tablegate_store::table::Direction;
+use futures::{StreamExt, TryStreamExt};
+use tablegate_store::table::{Direction, KeyRange};
 use tablegate_types::error::SqlResult;
 use tablegate_types::single_row::SingleRow;
-use tablegate_types::style::Style;
 
-use self::asked::Asked;
-use self::checked::Checked;
-use self::cut::Cut;
-use self::shape::{Shape, is_candidate};
-use super::assigned::{Receiver, check_constants};
+use self::shape::Shape;
+pub(super) use self::shape::is_candidate;
+use super::assigned::Receiver;
+use super::checked::Checked;
+use super::cut::Cut;
+use super::lasting::Lasting;
 use super::outputs::{Outputs, Run, RunOutputs, SHORT_ROWS, in_run};
 use crate::engine::Engine;
-use crate::expr::{folded, is_foldable};
 use crate::key_range::{KeyPlan, PointPredicate, RangePredicate};
 use crate::outcome::RowStream;
 use crate::reads::Reads;
 use crate::scan::DirectScan;
+
+/// Of so many keys the rows are read one after the other.
+const KEYS_MAX: usize = 64;
 
 /// How many rows a read may give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,33 +67,12 @@ pub(super) struct DirectRead {
 }
 
 impl DirectRead {
-    /// The read that a planned query is, if it is one.
+    /// The read that an optimized query is, if it is one.
     ///
     /// # Errors
-    /// The optimizer's, which it would give for the same query on the long way too.
-    pub(super) fn of(
-        (plan, style): (&LogicalPlan, Style),
-        receivers: &[Receiver],
-        engine: &Engine,
-    ) -> SqlResult<Option<Self>> {
-        let state = engine.state();
-        if !is_candidate(plan)? {
-            return Ok(None);
-        }
-        let (mut plan, asked) = Asked::taken_out(plan.clone())?;
-        if is_foldable(&plan)? {
-            if style != Style::PLAIN {
-                return Ok(None);
-            }
-            // What is wrong with a constant is told by the long way, in each run.
-            let Ok(folded) = folded(plan, engine.timeless()) else { return Ok(None) };
-            if check_constants(&folded, receivers, style).is_err() {
-                return Ok(None);
-            }
-            plan = folded;
-        }
-        let optimized = state.optimize(&plan)?;
-        Ok(Shape::of(&optimized).map(|shape| shape.read(receivers, &asked, state)).transpose()?.flatten())
+    /// The engine's, for an expression that it cannot compute.
+    pub(super) fn of(lasting: &Lasting, receivers: &[Receiver], engine: &Engine) -> SqlResult<Option<Self>> {
+        Ok(Shape::of(&lasting.plan).map(|shape| shape.read(receivers, lasting, engine.state())).transpose()?.flatten())
     }
 
     /// The rows with these parameters, and whether they may be many; `None` when their keys do not say all about which ones.
@@ -114,9 +87,12 @@ impl DirectRead {
         let plan = self.keys(run)?;
         let Some(cut) = self.cut.in_run(run)? else { return Ok(None) };
         if !plan.is_exact() {
-            let Some(checked) = self.checked.as_ref().filter(|_| checked::has_few_keys(&plan)) else { return Ok(None) };
+            let Some(checked) = self.checked.as_ref().filter(|_| has_few_keys(&plan)) else { return Ok(None) };
             let Some(direction) = self.direction(&checked.scan, &plan)? else { return Ok(None) };
-            let rows = cut.of(checked.rows(plan, direction, run, reads, self.batch_rows)?);
+            let check = checked.in_run(run)?;
+            let rows = checked.scan.rows(plan.of_keys_alone(), direction, None, Arc::clone(reads), self.batch_rows);
+            let rows = rows.map(move |batch| check.left_of(&batch?));
+            let rows = cut.of(rows.try_filter(|batch| ready(batch.num_rows() > 0)).boxed());
             return Ok(Some((with_outputs(rows, outputs), Length::Short)));
         }
         let Some(direction) = self.direction(&self.scan, &plan)? else { return Ok(None) };
@@ -186,6 +162,12 @@ impl DirectRead {
             None => Ok(None),
         }
     }
+}
+
+/// Whether a plan names a few keys, and no ranges.
+fn has_few_keys(plan: &KeyPlan) -> bool {
+    let is_key = |range: &KeyRange| range.as_point().is_some();
+    plan.ranges().take(KEYS_MAX + 1).count() <= KEYS_MAX && plan.ranges().all(is_key)
 }
 
 /// The rows, or expressions over them.

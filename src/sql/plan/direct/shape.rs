@@ -11,17 +11,17 @@ use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_expr::expressions::Column;
 
 use super::DirectRead;
-use super::asked::Asked;
-use super::checked::Checked;
-use super::cut::Cut;
 use crate::expr::unaliased;
 use crate::key_range::{PointPredicate, RangePredicate};
 use crate::plan::assigned::Receiver;
+use crate::plan::checked::Checked;
+use crate::plan::cut::Cut;
+use crate::plan::lasting::Lasting;
 use crate::plan::outputs::{Outputs, has_parameters, is_lasting, is_of_run};
 use crate::scan::{DirectScan, RelationProvider};
 
 /// Whether the optimizer may make one scan of the plan, and the same one at each run.
-pub(super) fn is_candidate(plan: &LogicalPlan) -> Result<bool> {
+pub(in crate::plan) fn is_candidate(plan: &LogicalPlan) -> Result<bool> {
     let mut is_candidate = true;
     let mut scans = 0;
     plan.apply(|node| {
@@ -107,7 +107,7 @@ impl<'p> Shape<'p> {
     pub(super) fn read(
         &self,
         receivers: &[Receiver],
-        asked: &Asked,
+        lasting: &Lasting,
         state: &SessionState,
     ) -> Result<Option<DirectRead>> {
         let provider = source_as_provider(&self.scan.source)?;
@@ -124,7 +124,7 @@ impl<'p> Shape<'p> {
         let outputs = match self.exprs {
             None => None,
             Some(exprs) => {
-                let exprs = exprs.iter().map(|expr| asked.put_back(expr)).collect::<Result<Vec<_>>>()?;
+                let exprs = exprs.iter().map(|expr| lasting.asked.put_back(expr)).collect::<Result<Vec<_>>>()?;
                 let is_parameter = |expr: &Expr| matches!(unaliased(expr), Expr::Placeholder(_));
                 // Whether a column takes a value that is said to have a type is found out before any row is read.
                 if receivers.iter().any(|r| !r.untyped && exprs.get(r.place).is_none_or(is_parameter)) {
@@ -135,7 +135,8 @@ impl<'p> Shape<'p> {
         };
         let name = self.scan.table_name.clone();
         let filtered = Arc::new(DFSchema::try_from_qualified_schema(name, &relation.arrow_schema)?);
-        let checked = Checked::of(&relation, &columns, self.scan, provider, state)?;
+        let has_filters = !self.scan.filters.is_empty();
+        let checked = if has_filters { Checked::of(provider, &columns, self.scan, state)? } else { None };
         Ok(Some(DirectRead {
             point: PointPredicate::of(&relation, &self.scan.filters),
             range: RangePredicate::of(&relation, &self.scan.filters),

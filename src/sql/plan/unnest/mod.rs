@@ -29,6 +29,7 @@ use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use self::correlation::refers_to;
+pub(super) use self::one_row::ONE_ROW;
 use self::pieces::{Names, Rows, column_exprs, project};
 
 /// Takes the sub-queries out of a plan.

@@ -22,6 +22,9 @@ pub(super) fn or_null(value: Expr) -> Expr {
     ScalarUDF::new_from_impl(OneRow { signature: Signature::any(1, Volatility::Volatile) }).call(vec![value])
 }
 
+/// The function's name in a plan.
+pub(in crate::plan) const ONE_ROW: &str = "one_row";
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OneRow {
     signature: Signature,
@@ -29,7 +32,7 @@ struct OneRow {
 
 impl ScalarUDFImpl for OneRow {
     fn name(&self) -> &'static str {
-        "one_row"
+        ONE_ROW
     }
 
     fn signature(&self) -> &Signature {

@@ -1,4 +1,4 @@
-//! LIMIT and OFFSET of a read, which may be parameters.
+//! LIMIT and OFFSET, which may be parameters.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use tablegate_types::error::SqlResult;
 
-use crate::plan::outputs::{Run, in_run};
+use super::outputs::{Run, in_run};
 
 /// Which of the rows are wanted, in their order.
 #[derive(Debug, Clone, Default)]
@@ -86,18 +86,22 @@ impl RunCut {
 
     /// The rows that it leaves.
     pub(super) fn of(self, rows: BoxStream<'static, Result<RecordBatch>>) -> BoxStream<'static, Result<RecordBatch>> {
-        let Self { mut skip, fetch, .. } = self;
-        if skip == 0 && fetch.is_none() && self.most.is_none() {
+        if self.skip == 0 && self.fetch.is_none() && self.most.is_none() {
             return rows;
         }
-        let most = self.most.map_or(usize::MAX, |most| most.saturating_sub(skip));
-        let mut left = fetch.unwrap_or(usize::MAX).min(most);
-        let cut = move |batch: RecordBatch| {
-            let skipped = skip.min(batch.num_rows());
-            let taken = left.min(batch.num_rows() - skipped);
-            (skip, left) = (skip - skipped, left - taken);
-            batch.slice(skipped, taken)
-        };
-        rows.map_ok(cut).try_filter(|batch| futures::future::ready(batch.num_rows() > 0)).boxed()
+        let mut left = self;
+        let rows = rows.map_ok(move |batch| left.take_of(&batch));
+        rows.try_filter(|batch| futures::future::ready(batch.num_rows() > 0)).boxed()
+    }
+
+    /// The rows of a batch that it leaves; from then on it is about those behind them.
+    pub(super) fn take_of(&mut self, rows: &RecordBatch) -> RecordBatch {
+        let skipped = self.skip.min(rows.num_rows());
+        let left = self.most.into_iter().map(|most| most.saturating_sub(self.skip)).chain(self.fetch).min();
+        let taken = left.unwrap_or(usize::MAX).min(rows.num_rows() - skipped);
+        self.skip -= skipped;
+        self.most = self.most.map(|most| most.saturating_sub(skipped + taken));
+        self.fetch = self.fetch.map(|fetch| fetch - taken);
+        rows.slice(skipped, taken)
     }
 }
