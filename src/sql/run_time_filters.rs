@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{JoinSide, JoinType, Result};
 use datafusion::config::ConfigOptions;
@@ -73,7 +74,9 @@ fn sent_by(plan: Plan) -> Result<Transformed<Plan>> {
     let [input] = children.as_slice() else { return Ok(Transformed::no(plan)) };
     let mut below = Plan::clone(input);
     for filter in plan.dynamic_expressions_produced() {
-        below = sent(&below, &filter)?.unwrap_or(below);
+        if is_of_single_values(filter.children(), &input.schema())? {
+            below = sent(&below, &filter)?.unwrap_or(below);
+        }
     }
     if Arc::ptr_eq(&below, input) {
         Ok(Transformed::no(plan))
@@ -83,13 +86,27 @@ fn sent_by(plan: Plan) -> Result<Transformed<Plan>> {
     }
 }
 
+/// Whether values of these keys are compared alike by whoever finds the least and greatest of them and by whoever looks at rows:
+/// arrays and records are not.
+fn is_of_single_values(keys: Vec<&Filter>, schema: &SchemaRef) -> Result<bool> {
+    for key in keys {
+        if key.data_type(schema)?.is_nested() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// A join that tells the scans of its probe side which keys its build side has, unless rows without a match are wanted.
 fn sent_by_join(join: &HashJoinExec) -> Result<Option<Plan>> {
     let (_, drops_unmatched) = join.join_type().on_lr_is_preserved();
     if !drops_unmatched {
         return Ok(None);
     }
-    let keys = join.on().iter().map(|(_, key)| Arc::clone(key)).collect();
+    let keys: Vec<Filter> = join.on().iter().map(|(_, key)| Arc::clone(key)).collect();
+    if !is_of_single_values(keys.iter().collect(), &join.right().schema())? {
+        return Ok(None);
+    }
     let filter = Arc::new(DynamicFilterPhysicalExpr::new(keys, lit(true)));
     let Some(probe) = sent(join.right(), &(Arc::clone(&filter) as Filter))? else { return Ok(None) };
     let join = join.builder().with_new_children(vec![Arc::clone(join.left()), probe])?.build()?;

@@ -8,7 +8,7 @@ use pgwire::messages::data::ParameterDescription;
 use pgwire::messages::extendedquery::PortalSuspended;
 use pgwire::messages::response::EmptyQueryResponse;
 use tablegate_sql::outcome::{Outcome, ResultColumn};
-use tablegate_sql::session::{NamedStatement, Position};
+use tablegate_sql::session::{NamedStatement, Position, Prepared};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::oid;
 use tablegate_types::sql_type::SqlType;
@@ -37,21 +37,35 @@ pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<()
     } else {
         connection.session.statements().check_free(&name)?;
     }
-    let mut statements = connection.interrupts.run(|| connection.session.parse(&message.query))?.into_iter();
-    let statement = statements.next();
-    if statements.next().is_some() {
-        let text = "cannot insert multiple commands into a prepared statement";
-        return Err(SqlError::new(ErrorKind::Syntax, text).into());
-    }
     let declared: Vec<SqlType> = message.type_oids.iter().map(|oid| declared_type(*oid)).collect::<SqlResult<_>>()?;
-    let prepared = match statement {
-        Some(statement) => Some(Arc::new(connection.prepare(statement, &declared).await?)),
-        None => None,
+    let prepared = match connection.session.planned_before(&message.query, &declared) {
+        Ok(prepared) => Some(prepared),
+        Err(text) => {
+            let prepared = prepare(connection, &message.query, &declared).await?;
+            if let Some(prepared) = &prepared {
+                connection.session.remember(&text, prepared);
+            }
+            prepared
+        }
     };
     let named = NamedStatement { prepared, declared_oids: message.type_oids };
     connection.session.keep_statement(name, named, &message.query)?;
     connection.outbox.send_bare(PARSE_COMPLETE);
     Ok(())
+}
+
+/// Plans the statement of a text, where it has one.
+async fn prepare(connection: &mut Connection, text: &str, declared: &[SqlType]) -> Result<Option<Arc<Prepared>>, Halt> {
+    let mut statements = connection.interrupts.run(|| connection.session.parse(text))?.into_iter();
+    let statement = statements.next();
+    if statements.next().is_some() {
+        let text = "cannot insert multiple commands into a prepared statement";
+        return Err(SqlError::new(ErrorKind::Syntax, text).into());
+    }
+    Ok(match statement {
+        Some(statement) => Some(Arc::new(connection.prepare(statement, declared).await?)),
+        None => None,
+    })
 }
 
 /// Bind: gives a statement's parameters their values.

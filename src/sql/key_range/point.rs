@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use tablegate_store::model::{Cut, EntityKey, PartitionKey, Span};
@@ -174,12 +175,31 @@ struct Comparison {
     value: Wanted,
 }
 
+/// What is made a wider integer, which is the same number: `id = 5` is that, where `id` is a bigint. Of a column its type is asked.
+fn not_widened<'e>(expr: &'e Expr, column: &dyn Fn(&str) -> Option<DataType>) -> &'e Expr {
+    use DataType::{Int16, Int32, Int64};
+    let Expr::Cast(cast) = expr else { return expr };
+    let before = match &*cast.expr {
+        Expr::Column(named) => column(&named.name),
+        Expr::Placeholder(placeholder) => placeholder.field.as_ref().map(|field| field.data_type().clone()),
+        _ => None,
+    };
+    match (before, cast.field.data_type()) {
+        (Some(Int16), Int32 | Int64) | (Some(Int32), Int64) => &cast.expr,
+        _ => expr,
+    }
+}
+
 /// The parts of a conjunction; `None` for one that is no comparison of a key column.
 fn comparisons<'a>(relation: &'a Relation, filters: &'a [Expr]) -> impl Iterator<Item = Option<Comparison>> {
     let keys = KeyView { relation, codec: &relation.codec };
     filters.iter().flat_map(|filter| flatten(filter, Operator::And)).map(move |part| {
         let Expr::BinaryExpr(BinaryExpr { left, op, right }) = part else { return None };
-        let (name, value, operator) = match (&**left, &**right) {
+        let type_of = |name: &str| match Operand::column(&keys, name) {
+            Operand::Column { data_type, .. } => Some(data_type),
+            _ => None,
+        };
+        let (name, value, operator) = match (not_widened(left, &type_of), not_widened(right, &type_of)) {
             (Expr::Column(column), value) => (&column.name, value, *op),
             (value, Expr::Column(column)) => (&column.name, value, op.swap()?),
             _ => return None,

@@ -41,7 +41,7 @@ pub(super) use meaning::{
     Meaning, Meant, MeantChange, MeantChanges, MeantLocking, MeantPart, MeantParts, MeantQuery, MeantStatement,
     PartRows, Place as PartPlace, Renamed, change_syntax,
 };
-pub(super) use planned_query::{CurrentIn, PlannedQuery};
+pub(super) use planned_query::{CurrentIn, PlannedQuery, is_declared};
 pub(super) use planner::Planner;
 pub(super) use system::SystemRelations;
 pub(super) use tables::{TableEntry, Tables, own_number, placed_name, schema_and_table};

@@ -20,7 +20,7 @@ use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
-use crate::aside::aside;
+use crate::aside::aside_unless;
 use crate::engine::Engine;
 use crate::expr::{folded_over, has_constant_part, parameter_number, parameter_value, unaliased};
 use crate::plan::unnest::ONE_ROW;
@@ -193,7 +193,11 @@ impl RunOutputs {
 /// Those of computing it.
 pub(super) fn in_run(expr: &Expr, read: &DFSchemaRef, run: &Run<'_>) -> SqlResult<Expr> {
     let expr = with_parameters(expr, run.parameters)?;
-    if has_constant_part(&expr)? { aside(|| folded_over(expr, read, run.moment())) } else { Ok(expr) }
+    if !has_constant_part(&expr)? {
+        return Ok(expr);
+    }
+    let is_quick = !expr.exists(|part| Ok(may_take_long(part)))?;
+    aside_unless(is_quick, || folded_over(expr, read, run.moment()))
 }
 
 /// An expression with values in the places of its parameters.

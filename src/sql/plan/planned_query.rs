@@ -72,11 +72,16 @@ impl CurrentIn {
     /// What depends on these relations is current in this version. Columns that are observed change without the catalogue.
     pub(crate) fn set<'r>(&self, version: Option<u64>, mut relations: impl Iterator<Item = &'r Arc<Relation>>) {
         if let Some(version) = version
-            && relations.all(|relation| relation.kind != RelationKind::Found && !relation.open)
+            && relations.all(is_declared)
         {
             self.0.store(version, Ordering::Relaxed);
         }
     }
+}
+
+/// Whether a relation has the same columns in each state of the same catalogue: none of them are observed.
+pub(crate) fn is_declared(relation: &Arc<Relation>) -> bool {
+    relation.kind != RelationKind::Found && !relation.open
 }
 
 impl PlannedQuery {

@@ -14,7 +14,7 @@ use crate::dml::PreparedDml;
 use crate::locking::LockingQuery;
 use crate::observe::SeenStatement;
 use crate::outcome::ResultColumn;
-use crate::plan::{CurrentIn, Meaning, Meant, PlannedQuery, Planner};
+use crate::plan::{CurrentIn, Meaning, Meant, PlannedQuery, Planner, is_declared};
 use crate::settings::Settings;
 use crate::statistics::normalized;
 use crate::syntax::{Command, CursorCommand, Statement};
@@ -66,6 +66,17 @@ impl Plan {
     /// Whether clients know it by the same parameters and columns.
     pub(super) fn has_shape_of(&self, other: &Self) -> bool {
         self.shape() == other.shape()
+    }
+
+    /// Whether it is the same as long as the catalogue is: it has no columns that are observed, and nothing of the catalogue in it.
+    pub(super) fn lasts(&self) -> bool {
+        let lasts = |query: &PlannedQuery| !query.reads_system_catalog && query.relations.iter().all(is_declared);
+        match self {
+            Plan::Query(query) => lasts(query),
+            Plan::Dml(dml) => dml.targets().into_iter().all(is_declared) && dml.inputs().into_iter().all(lasts),
+            Plan::Locking(query) => lasts(query.input()),
+            Plan::LockingStatement(_) | Plan::Declare(_) | Plan::Utility => false,
+        }
     }
 
     /// Its parameters and the columns of its result.

@@ -1,6 +1,9 @@
-//! Statements of the simple protocol that come again with other constants: parsed and planned once.
+//! Statements that come again: parsed and planned once.
 //!
-//! A text that comes for the second time, but for its constants, is prepared with parameters in their places. From then on
+//! In the extended protocol most clients send the text of a statement each time they run it, and its values beside it. It is
+//! planned when it comes first.
+//!
+//! In the simple protocol the values are constants in the text. One that comes for the second time, but for its constants, is prepared with parameters in their places. From then on
 //! it is only bound and run, as long as the catalogue stays as it is. What is not a read or a change by key or a short query, and what
 //! meets an error on the way, goes the ordinary way with its own text: so errors are those of that text.
 
@@ -23,11 +26,20 @@ use crate::syntax::{Constant, Lifted, lifted, parse};
 const TEXTS_MAX: usize = 64;
 /// Most bytes that these have together: what is planned takes a multiple.
 const TEXTS_BYTES: usize = 64 << 10;
+/// A text that is longer is planned each time.
+const TEXT_BYTES: usize = 16 << 10;
 
 /// A planned statement and the values of its parameters.
 pub struct Repeated {
     pub prepared: Arc<Prepared>,
     pub parameters: Vec<ScalarValue>,
+}
+
+/// A text with the types of its parameters, which is to be planned.
+pub struct NewText {
+    key: String,
+    /// Of the catalogue that it is planned with.
+    version: Option<u64>,
 }
 
 /// The texts of a session, by what is left of them without constants, and the types of these.
@@ -153,6 +165,41 @@ impl Session {
         })
     }
 
+    /// The statement of a text that came before, with parameters that were declared alike, as it was planned then.
+    ///
+    /// # Errors
+    /// What [`Session::remember`] wants to know, for a text that has to be planned.
+    pub fn planned_before(&mut self, text: &str, declared: &[SqlType]) -> Result<Arc<Prepared>, NewText> {
+        if text.len() > TEXT_BYTES {
+            return Err(NewText { key: String::new(), version: None });
+        }
+        let mut key = String::with_capacity(text.len() + 1);
+        // No other key begins with what no text can have.
+        key.push('\0');
+        key.push_str(text);
+        for sql_type in declared {
+            // Writing to memory does not fail.
+            let _ = write!(key, " {sql_type}");
+        }
+        let version = self.catalog_version();
+        let is_failed = self.transaction_status() == TransactionStatus::Failed;
+        if let Some(Is::Planned { prepared, version: of }) = self.repeated.get(&key)
+            && version == Some(*of)
+            && !is_failed
+            && prepared.is_of_style(self.settings.style())
+        {
+            return Ok(Arc::clone(prepared));
+        }
+        Err(NewText { key, version })
+    }
+
+    /// Remembers what a text was planned as.
+    pub fn remember(&mut self, text: &NewText, prepared: &Arc<Prepared>) {
+        if let Some(version) = text.version.filter(|_| prepared.plan.lasts()) {
+            self.repeated.put(&text.key, Is::Planned { prepared: Arc::clone(prepared), version });
+        }
+    }
+
     /// The version of the catalogue that a statement sees; `None` where it sees something of its own over it.
     pub(super) fn catalog_version(&self) -> Option<u64> {
         if !self.own.is_empty() || !self.transaction.catalog().is_untouched() {
@@ -173,7 +220,7 @@ impl Session {
             && prepared.parameters.iter().zip(&declared).all(|(is, declared)| {
                 is == declared || (*declared == SqlType::Unknown && (prepared.is_insert() || reads_as_literal(is)))
             });
-        if !has_same_types || !self.can_be_repeated(&prepared).ok()? {
+        if !has_same_types || !prepared.plan.lasts() || !self.can_be_repeated(&prepared).ok()? {
             return None;
         }
         prepared.count_as(original);

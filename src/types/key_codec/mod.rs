@@ -242,23 +242,23 @@ impl KeyCodec {
         Some(EntityKey::new(PartitionKey::parse(partition).ok()?, RowKey::parse(row).ok()?))
     }
 
-    /// Appends the part of a value; `None` where that is not of the column's own type, or [`KeyCodec::locate`] cannot say.
+    /// Appends the part of a value; `None` where that is not of the column's own type, or [`KeyCodec::locate`] cannot say. An
+    /// integer of another width is the same number.
     pub fn push_part(&self, column: usize, value: &ScalarValue, out: &mut String) -> Option<()> {
-        if value.is_null() || value.data_type() != self.columns.get(column)?.sql_type.arrow() {
+        if value.is_null() {
             return None;
         }
+        let sql_type = &self.columns.get(column)?.sql_type;
         let layout = self.layouts.get(column)?;
-        let whole = match (layout.kind, value) {
-            (PartKind::Number { scale: 0, .. }, ScalarValue::Int16(value)) => (*value)?.into(),
-            (PartKind::Number { scale: 0, .. }, ScalarValue::Int32(value)) => (*value)?.into(),
-            (PartKind::Number { scale: 0, .. }, ScalarValue::Int64(value)) => (*value)?.into(),
-            _ => {
-                let Located::At(part) = locate::locate(layout, value)? else { return None };
-                out.push_str(&part);
-                return Some(());
-            }
-        };
-        encode::push(layout, &KeyValue::Number(whole), out).ok()
+        if let Some(whole) = integer_of(value, sql_type) {
+            return encode::push(layout, &KeyValue::Number(whole.into()), out).ok();
+        }
+        if value.data_type() != sql_type.arrow() {
+            return None;
+        }
+        let Located::At(part) = locate::locate(layout, value)? else { return None };
+        out.push_str(&part);
+        Some(())
     }
 
     /// The values of the key columns of one stored key, each with its column's index; false when it does not decode, or
@@ -303,6 +303,23 @@ impl KeyCodec {
         }
         rest.iter().all(|text| text.is_empty()).then_some(())
     }
+}
+
+/// The integer that a value is, as a column of this type has it; `None` for other values and columns, and beyond its range.
+fn integer_of(value: &ScalarValue, sql_type: &SqlType) -> Option<i64> {
+    let whole = match value {
+        ScalarValue::Int16(value) => i64::from((*value)?),
+        ScalarValue::Int32(value) => i64::from((*value)?),
+        ScalarValue::Int64(value) => (*value)?,
+        _ => return None,
+    };
+    let is_within = match sql_type {
+        SqlType::Int2 => i16::try_from(whole).is_ok(),
+        SqlType::Int4 => i32::try_from(whole).is_ok(),
+        SqlType::Int8 => true,
+        _ => false,
+    };
+    is_within.then_some(whole)
 }
 
 fn bucket_name(row_key: &str, count: u32) -> String {
