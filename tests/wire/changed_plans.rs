@@ -1,5 +1,6 @@
 //! Prepared statements whose tables change: they go on where they can, and say so where their results would change.
 
+use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Statement};
 
 use crate::wire::harness::Server;
@@ -59,5 +60,55 @@ async fn a_property_seen_since_is_for_statements_prepared_since() {
     assert_eq!(client.query_one(&all, &[]).await.unwrap().len(), 3);
     let again = prepare(&client, "SELECT * FROM things").await;
     assert_eq!(client.query_one(&again, &[]).await.unwrap().len(), 4);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_text_that_comes_again_means_what_it_means_then() {
+    let server = Server::start().await;
+    let (client, other) = (server.driver().await, server.driver().await);
+    client
+        .batch_execute(
+            "CREATE TABLE items (id bigint PRIMARY KEY, at timestamptz); INSERT INTO items VALUES (1, '2024-02-01')",
+        )
+        .await
+        .unwrap();
+    let text = "SELECT * FROM items WHERE id = $1";
+    let columns =
+        async || prepare(&client, text).await.columns().iter().map(|c| c.name().to_owned()).collect::<Vec<_>>();
+    for _ in 0..3 {
+        assert_eq!(columns().await, ["id", "at"]);
+    }
+    other.batch_execute("ALTER TABLE items ADD COLUMN n int").await.unwrap();
+    assert_eq!(columns().await, ["id", "at", "n"]);
+    // A table of the session's own stands before the other one, as long as it is there.
+    client.batch_execute("CREATE TEMP TABLE items (id bigint PRIMARY KEY, own text)").await.unwrap();
+    assert_eq!(columns().await, ["id", "own"]);
+    client.batch_execute("DROP TABLE pg_temp.items").await.unwrap();
+    assert_eq!(columns().await, ["id", "at", "n"]);
+    // In a block that has changed the table, and when that is taken back.
+    client.batch_execute("BEGIN; ALTER TABLE items DROP COLUMN n").await.unwrap();
+    assert_eq!(columns().await, ["id", "at"]);
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(columns().await, ["id", "at", "n"]);
+    // In a block that has failed.
+    client.batch_execute("BEGIN").await.unwrap();
+    client.batch_execute("SELECT 1 / 0").await.unwrap_err();
+    let error = client.prepare(text).await.unwrap_err();
+    assert_eq!(code_and_message(&error).0, "25P02");
+    client.batch_execute("ROLLBACK").await.unwrap();
+    // With other types of its parameters, and literals that are read in another style.
+    let types = |statement: Statement| statement.params().to_vec();
+    assert_eq!(types(client.prepare_typed(text, &[Type::INT2]).await.unwrap()), [Type::INT2]);
+    assert_eq!(types(client.prepare(text).await.unwrap()), [Type::INT8]);
+    let dated = "SELECT count(*) FROM items WHERE at = '01/02/2024'";
+    let found = async || client.query_one(&prepare(&client, dated).await, &[]).await.unwrap().get::<_, i64>(0);
+    assert_eq!(found().await, 0);
+    client.batch_execute("SET DateStyle = 'ISO, DMY'").await.unwrap();
+    assert_eq!(found().await, 1);
+    client.batch_execute("SET TimeZone = 'Asia/Kolkata'").await.unwrap();
+    assert_eq!(found().await, 0);
+    other.batch_execute("DROP TABLE items").await.unwrap();
+    assert_eq!(code_and_message(&client.prepare(text).await.unwrap_err()).0, "42P01");
     server.stop().await;
 }

@@ -15,7 +15,7 @@ use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Style;
 
 use super::assigned::check_constants;
-use super::constant::{computed_row, constant_row};
+use super::constant::{awaited_row, computed_row, constant_row};
 use super::held_rows::HeldRows;
 use super::joins;
 use super::once::OncePlanner;
@@ -118,11 +118,15 @@ impl Planner<'_> {
         if let Some(row) = constant_row(&plan) {
             return Ok(Box::pin(stream::iter([Ok(row)])));
         }
-        let run = Run::new(self.engine, &self.reads, parameters);
-        if self.system.settings().direct_reads()
-            && let Some(row) = computed_row(&plan, &run, self.engine.state())
-        {
-            return Ok(Box::pin(stream::iter([Ok(row)])));
+        if self.system.settings().direct_reads() {
+            let (run, state) = (Run::new(self.engine, &self.reads, parameters), self.engine.state());
+            let row = match computed_row(&plan, &run, state) {
+                None => awaited_row(&plan, state).await?,
+                row => row,
+            };
+            if let Some(row) = row {
+                return Ok(Box::pin(stream::iter([Ok(row)])));
+            }
         }
         self.reads.count_plan();
         let interrupt = Interrupt::default();

@@ -29,7 +29,7 @@ use datafusion::logical_expr::Expr;
 use tablegate_types::error::SqlError;
 
 pub(crate) use self::bound::{
-    EntryRow, Forms, Surroundings, bound as engine_form, no_stored_type, outward, sub_query_of,
+    EntryRow, Forms, Surroundings, argument_by_name, bound as engine_form, no_stored_type, outward, sub_query_of,
 };
 pub(crate) use self::chains::{conjunction, disjunction};
 use super::operand::Operand;

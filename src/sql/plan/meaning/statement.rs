@@ -3,6 +3,7 @@
 //! The binder goes through a statement in PostgreSQL's order; planning goes another way. What the binder refuses is refused,
 //! with its words and at its place.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use super::catalogue::KnownTables;
 use super::locking::check_marks;
 use super::meant::{MeantQuery, MeantStatement};
 use crate::aside::aside_unless;
+use crate::expr::argument_by_name;
 use crate::plan::planner::Planner;
 use crate::plan::tables::Mentions;
 use crate::syntax::dialect::overriding;
@@ -103,12 +105,26 @@ pub(in crate::plan) fn asks(
     views: &HashMap<Oid, BoundQuery>,
     is_of_catalogue: &dyn Fn(&str) -> bool,
 ) -> bool {
-    let asks = |part: &BoundExpr| match &part.kind {
-        ExprKind::Call { function, .. } => is_of_catalogue(&function.name),
+    let names = |part: &BoundExpr| match &part.kind {
         ExprKind::Constant(_) | ExprKind::Cast { .. } | ExprKind::Parameter(_) => names_objects(part.ty.oid),
         _ => false,
     };
-    std::iter::once(query).chain(views.values()).any(|query| query.has_part(&asks))
+    // Of what is named, as many parts as functions look for themselves are no question to the catalogue.
+    let asked = Cell::new(0);
+    let named_in = |part: &BoundExpr| {
+        let mut named = 0;
+        part.any(&mut |part| {
+            named += i64::from(names(part));
+            false
+        });
+        named
+    };
+    let asks = |part: &BoundExpr| {
+        let looked_up = argument_by_name(part).map_or(0, named_in);
+        asked.set(asked.get() + i64::from(names(part)) - looked_up);
+        matches!(&part.kind, ExprKind::Call { function, .. } if is_of_catalogue(&function.name))
+    };
+    std::iter::once(query).chain(views.values()).any(|query| query.has_part(&asks)) || asked.get() > 0
 }
 
 fn names_objects(oid: Oid) -> bool {

@@ -7,13 +7,13 @@ use datafusion::datasource::source_as_provider;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, TableScan};
 use futures::TryStreamExt;
-use tablegate_store::table::{Direction, KeyRange};
+use tablegate_store::table::Direction;
 use tablegate_types::error::SqlResult;
 
 use super::few::Few;
 use super::node::{Rows, Running};
 use super::wanted::{KEYS_MAX, Wanted};
-use crate::key_range::KeyPlan;
+use crate::key_range::{KeyPlan, Scope};
 use crate::plan::checked::Checked;
 use crate::plan::outputs::{SHORT_ROWS, in_run};
 use crate::reads::Reads;
@@ -78,7 +78,7 @@ impl TableRows {
         }
         let relation = &self.checked.scan.relation;
         let plan = KeyPlan::from_filters(relation, &filters);
-        if !has_few_partitions(&plan) && !self.is_small(reads) {
+        if !names_keys(&plan) && !self.is_small(reads) {
             return Ok(None);
         }
         let check = if plan.is_exact() { self.checked.of_columns_alone() } else { self.checked.in_run(run)? };
@@ -105,8 +105,7 @@ impl TableRows {
     }
 }
 
-/// Whether it reads partitions that are named, or a part of them.
-fn has_few_partitions(plan: &KeyPlan) -> bool {
-    let is_named = |range: &KeyRange| range.partitions.as_point().is_some();
-    plan.ranges().take(KEYS_MAX + 1).count() <= KEYS_MAX && plan.ranges().all(is_named)
+/// Whether it names some of the keys. How many rows these have is seen when they are read.
+fn names_keys(plan: &KeyPlan) -> bool {
+    !matches!(plan.scope, Scope::Table) && plan.ranges().take(KEYS_MAX + 1).count() <= KEYS_MAX
 }

@@ -239,6 +239,16 @@ fn takes_a_name(function: &str) -> bool {
     matches!(function, "nextval" | "currval" | "setval")
 }
 
+/// The argument of a call whose function looks for what it names itself, as functions of a sequence do.
+pub(crate) fn argument_by_name(part: &BoundExpr) -> Option<&BoundExpr> {
+    match &part.kind {
+        ExprKind::Call { function, arguments, .. } if takes_a_name(&function.name) => {
+            arguments.first().filter(|argument| name_in(argument).is_some())
+        }
+        _ => None,
+    }
+}
+
 /// The name of a relation that is written out.
 fn name_in(argument: &BoundExpr) -> Option<&str> {
     match &argument.without_implicit_casts().kind {

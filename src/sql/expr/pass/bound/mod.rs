@@ -39,7 +39,7 @@ use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::sql_type::{SqlType, TableRow};
 use tablegate_types::stack::deeper;
 
-pub(crate) use self::call::no_stored_type;
+pub(crate) use self::call::{argument_by_name, no_stored_type};
 pub(crate) use self::sub_query::{outward, sub_query_of};
 use super::frames::BeyondFrame;
 use super::{Pass, chains, costs};
