@@ -45,9 +45,16 @@ STATEMENTS = {
     "the last page": "SELECT * FROM posts ORDER BY id DESC LIMIT 20;",
     "the last of one user": USER + "SELECT * FROM posts WHERE user_id = :id ORDER BY id DESC LIMIT 10;",
     "a join by key": POST + "SELECT p.title, u.name FROM posts p JOIN users u ON u.id = p.user_id WHERE p.id = :id;",
+    "count of a range": POST + "SELECT count(*) FROM posts WHERE id BETWEEN :id AND :id + 20;",
+    "rows with a count of others": USER
+    + "SELECT u.id, u.name, (SELECT count(*) FROM posts p WHERE p.id = u.id) FROM users u WHERE u.id IN (:id, :id + 1, :id + 2) ORDER BY u.name DESC;",
+    "the next value of a sequence": "SELECT nextval('users_id_seq');",
     "a block: FOR UPDATE, UPDATE": USER
     + "BEGIN;\nSELECT * FROM users WHERE id = :id FOR UPDATE;\nUPDATE users SET age = age + 1 WHERE id = :id;\nCOMMIT;",
 }
+# Those that are measured as most drivers send them, too: the text each time, its values beside it or within it.
+SENT_EACH_TIME = ("UPDATE of a row", "SELECT of a row that is wanted", "a join by key", "INSERT .. RETURNING id")
+PROTOCOLS = {"extended": "parsed each time", "simple": "values in the text"}
 
 
 def measure(report: Report, ours, theirs, folder: Path, seconds: int, runs: int):
@@ -63,11 +70,13 @@ def measure(report: Report, ours, theirs, folder: Path, seconds: int, runs: int)
     for number, (label, text) in enumerate(STATEMENTS.items()):
         script = folder / f"statement-{number}.sql"
         script.write_text(text + "\n")
-        try:
-            rates = pgbench.in_turn(servers, script, "prepared", 4, seconds, runs)
-            report.rate(f"{label}, prepared, 4 clients", TARGET, *rates)
-        except RuntimeError as error:
-            report.failed(label, error)
+        modes = {"prepared": "prepared"} | (PROTOCOLS if label in SENT_EACH_TIME else {})
+        for mode, how in modes.items():
+            try:
+                rates = pgbench.in_turn(servers, script, mode, 4, seconds, runs)
+                report.rate(f"{label}, {how}, 4 clients", TARGET, *rates)
+            except RuntimeError as error:
+                report.failed(label, error)
     for server in servers:
         for table in ("events", "posts", "users"):
             server.connect().query(f"DROP TABLE {table}")

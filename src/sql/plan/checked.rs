@@ -6,12 +6,12 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::{DFSchema, Result};
-use datafusion::execution::SessionState;
 use datafusion::logical_expr::TableScan;
 use datafusion::logical_expr::utils::conjunction;
 use tablegate_types::error::SqlResult;
 
 use super::outputs::{Condition, Run, RunCondition};
+use crate::engine::Engine;
 use crate::scan::{DirectScan, RelationProvider};
 
 /// A scan whose filters are evaluated on its rows.
@@ -33,7 +33,7 @@ impl Checked {
         provider: &RelationProvider,
         columns: &[usize],
         scan: &TableScan,
-        state: &SessionState,
+        engine: &Engine,
     ) -> Result<Option<Self>> {
         let relation = provider.relation();
         let condition = conjunction(scan.filters.iter().cloned());
@@ -50,7 +50,7 @@ impl Checked {
         };
         let all = schema_of(&read);
         let named = Arc::new(DFSchema::try_from_qualified_schema(scan.table_name.clone(), &all)?);
-        let condition = condition.map(|condition| Condition::of(&condition, &named, state)).transpose()?;
+        let condition = condition.map(|condition| Condition::of(&condition, &named, engine)).transpose()?;
         let scan = DirectScan::new(Arc::clone(relation), read.into(), all, provider.reversible());
         let scan = scan.locked_as(provider.target());
         Ok(Some(Self { scan, schema: schema_of(columns), condition }))

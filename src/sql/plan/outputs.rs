@@ -12,7 +12,6 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchemaRef, Result, ScalarValue};
-use datafusion::execution::SessionState;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Expr, Operator, ScalarUDF, Volatility};
@@ -78,8 +77,8 @@ impl Outputs {
     /// Expressions that each [`is_of_run`], over columns that are `read`.
     ///
     /// # Errors
-    /// The engine's, for an expression that it cannot compute.
-    pub(super) fn of(exprs: &[Expr], read: &DFSchemaRef, schema: &SchemaRef, state: &SessionState) -> Result<Self> {
+    /// DataFusion's, for an expression that it cannot compute.
+    pub(super) fn of(exprs: &[Expr], read: &DFSchemaRef, schema: &SchemaRef, engine: &Engine) -> Result<Self> {
         let mut are_ready = true;
         for expr in exprs {
             are_ready = are_ready && is_same_in_each_run(expr)?;
@@ -91,7 +90,7 @@ impl Outputs {
         });
         let is_quick = exprs.iter().all(|expr| !expr.exists(|part| Ok(may_take_long(part))).unwrap_or(true));
         let exprs = match are_ready {
-            true => OutputExprs::Ready(physical(exprs, read, state.execution_props())?),
+            true => OutputExprs::Ready(physical(exprs, read, engine.timeless())?),
             false => OutputExprs::OfRun(exprs.to_vec(), Arc::clone(read)),
         };
         Ok(Self { exprs, schema: Arc::clone(schema), is_plain, is_quick })
@@ -131,9 +130,9 @@ impl Condition {
     ///
     /// # Errors
     /// As [`Outputs::of`].
-    pub(super) fn of(condition: &Expr, read: &DFSchemaRef, state: &SessionState) -> Result<Self> {
+    pub(super) fn of(condition: &Expr, read: &DFSchemaRef, engine: &Engine) -> Result<Self> {
         let is_true = Arc::new(Schema::new(vec![Field::new("is true", DataType::Boolean, true)]));
-        Outputs::of(slice::from_ref(condition), read, &is_true, state).map(Self)
+        Outputs::of(slice::from_ref(condition), read, &is_true, engine).map(Self)
     }
 
     /// What it is in a run.

@@ -4,12 +4,12 @@
 use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
-use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use tablegate_types::error::SqlResult;
 
 use super::outputs::{Condition, Outputs, Run, SHORT_ROWS, is_of_run};
 use crate::aside::aside_unless;
+use crate::engine::Engine;
 
 /// A query that gives a row of each of its rows, or of those that its condition leaves.
 #[derive(Debug)]
@@ -20,15 +20,16 @@ pub(super) struct OverRows {
 
 impl OverRows {
     /// What a planned query is, if it is such a one.
-    pub(super) fn of(plan: &LogicalPlan, state: &SessionState) -> Option<Self> {
+    pub(super) fn of(plan: &LogicalPlan, engine: &Engine) -> Option<Self> {
         // What the engine cannot compute as it stands, a plan may.
-        Self::analyzed(plan, state).ok().flatten()
+        Self::analyzed(plan, engine).ok().flatten()
     }
 
-    fn analyzed(plan: &LogicalPlan, state: &SessionState) -> Result<Option<Self>> {
+    fn analyzed(plan: &LogicalPlan, engine: &Engine) -> Result<Option<Self>> {
         if Parts::of(plan).is_none() {
             return Ok(None);
         }
+        let state = engine.state();
         let analyzed = state.analyzer().execute_and_check(plan.clone(), state.config_options(), |_, _| {})?;
         let Some(Parts { exprs, condition, rows }) = Parts::of(&analyzed) else { return Ok(None) };
         for expr in exprs.iter().chain(condition) {
@@ -37,8 +38,8 @@ impl OverRows {
             }
         }
         let read = rows.schema();
-        let condition = condition.map(|condition| Condition::of(condition, read, state));
-        let outputs = Outputs::of(exprs, read, analyzed.schema().inner(), state)?;
+        let condition = condition.map(|condition| Condition::of(condition, read, engine));
+        let outputs = Outputs::of(exprs, read, analyzed.schema().inner(), engine)?;
         Ok(Some(Self { condition: condition.transpose()?, outputs }))
     }
 

@@ -133,7 +133,7 @@ impl PlannedQuery {
         if self.reads_system_catalog || self.style != reads.moments.style() {
             return None;
         }
-        let over_rows = self.over_rows.get_or_init(|| OverRows::of(&self.plan, engine.state()));
+        let over_rows = self.over_rows.get_or_init(|| OverRows::of(&self.plan, engine));
         over_rows.as_ref()?.rows(&Run::new(engine, reads, parameters), &rows.batches)
     }
 

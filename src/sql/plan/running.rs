@@ -119,9 +119,9 @@ impl Planner<'_> {
             return Ok(Box::pin(stream::iter([Ok(row)])));
         }
         if self.system.settings().direct_reads() {
-            let (run, state) = (Run::new(self.engine, &self.reads, parameters), self.engine.state());
-            let row = match computed_row(&plan, &run, state) {
-                None => awaited_row(&plan, state).await?,
+            let run = Run::new(self.engine, &self.reads, parameters);
+            let row = match computed_row(&plan, &run, self.engine) {
+                None => awaited_row(&plan, self.engine).await?,
                 row => row,
             };
             if let Some(row) = row {

@@ -16,7 +16,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::PhysicalSortExpr;
 use futures::future::ready;
 use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt};
+use futures::{StreamExt, TryStreamExt, stream};
 use tablegate_store::table::{Direction, KeyRange};
 use tablegate_types::error::SqlResult;
 use tablegate_types::single_row::SingleRow;
@@ -72,7 +72,7 @@ impl DirectRead {
     /// # Errors
     /// The engine's, for an expression that it cannot compute.
     pub(super) fn of(lasting: &Lasting, receivers: &[Receiver], engine: &Engine) -> SqlResult<Option<Self>> {
-        Ok(Shape::of(&lasting.plan).map(|shape| shape.read(receivers, lasting, engine.state())).transpose()?.flatten())
+        Ok(Shape::of(&lasting.plan).map(|shape| shape.read(receivers, lasting, engine)).transpose()?.flatten())
     }
 
     /// The rows with these parameters, and whether they may be many; `None` when their keys do not say all about which ones.
@@ -170,10 +170,20 @@ fn has_few_keys(plan: &KeyPlan) -> bool {
     plan.ranges().take(KEYS_MAX + 1).count() <= KEYS_MAX && plan.ranges().all(is_key)
 }
 
-/// The rows, or expressions over them.
+/// The rows, or expressions over them. What cannot be computed of a batch, as long values of all of its rows together cannot, is
+/// computed of one row after the other.
 fn with_outputs(rows: BoxStream<'static, Result<RecordBatch>>, outputs: Option<RunOutputs>) -> RowStream {
-    match outputs {
-        None => Box::pin(rows.map(|batch| Ok(batch?))),
-        Some(outputs) => Box::pin(rows.map(move |batch| Ok(outputs.of(&batch?)?))),
-    }
+    let Some(outputs) = outputs else { return Box::pin(rows.map(|batch| Ok(batch?))) };
+    let outputs = Arc::new(outputs);
+    Box::pin(rows.flat_map(move |batch| {
+        let (first, batch) = match batch {
+            Ok(batch) => (outputs.of(&batch), batch),
+            Err(error) => return stream::once(ready(Err(error.into()))).boxed(),
+        };
+        if first.is_ok() || batch.num_rows() < 2 {
+            return stream::once(ready(first.map_err(Into::into))).boxed();
+        }
+        let outputs = Arc::clone(&outputs);
+        stream::iter((0..batch.num_rows()).map(move |row| Ok(outputs.of(&batch.slice(row, 1))?))).boxed()
+    }))
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DFSchemaRef, Result};
 use datafusion::datasource::source_as_provider;
-use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, SortExpr, TableScan};
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_expr::expressions::Column;
 
 use super::DirectRead;
+use crate::engine::Engine;
 use crate::expr::unaliased;
 use crate::key_range::{PointPredicate, RangePredicate};
 use crate::plan::assigned::Receiver;
@@ -108,7 +108,7 @@ impl<'p> Shape<'p> {
         &self,
         receivers: &[Receiver],
         lasting: &Lasting,
-        state: &SessionState,
+        engine: &Engine,
     ) -> Result<Option<DirectRead>> {
         let provider = source_as_provider(&self.scan.source)?;
         let Some(provider) = provider.downcast_ref::<RelationProvider>() else { return Ok(None) };
@@ -130,13 +130,13 @@ impl<'p> Shape<'p> {
                 if receivers.iter().any(|r| !r.untyped && exprs.get(r.place).is_none_or(is_parameter)) {
                     return Ok(None);
                 }
-                Some(Outputs::of(&exprs, self.read, self.plan.schema().inner(), state)?)
+                Some(Outputs::of(&exprs, self.read, self.plan.schema().inner(), engine)?)
             }
         };
         let name = self.scan.table_name.clone();
         let filtered = Arc::new(DFSchema::try_from_qualified_schema(name, &relation.arrow_schema)?);
         let has_filters = !self.scan.filters.is_empty();
-        let checked = if has_filters { Checked::of(provider, &columns, self.scan, state)? } else { None };
+        let checked = if has_filters { Checked::of(provider, &columns, self.scan, engine)? } else { None };
         Ok(Some(DirectRead {
             point: PointPredicate::of(&relation, &self.scan.filters),
             range: RangePredicate::of(&relation, &self.scan.filters),
@@ -149,7 +149,7 @@ impl<'p> Shape<'p> {
             order,
             cut: self.cut.clone(),
             checked,
-            batch_rows: state.config().batch_size(),
+            batch_rows: engine.state().config().batch_size(),
         }))
     }
 

@@ -7,7 +7,6 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchemaRef, JoinType, NullEquality, Result};
-use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{self as logical, Expr, ExprSchemable, LogicalPlan, Volatility};
@@ -17,6 +16,7 @@ use super::groups::{Aggregate, Groups};
 use super::join::{Join, Side};
 use super::node::{Filter, Limit, List, Node, Sort, Union};
 use super::table::TableRows;
+use crate::engine::Engine;
 use crate::expr::unaliased;
 use crate::plan::cut::Cut;
 use crate::plan::lasting::Lasting;
@@ -95,8 +95,8 @@ impl Built {
     ///
     /// # Errors
     /// The engine's, for an expression that it cannot compute.
-    pub(super) fn of(lasting: &Lasting, parameters: usize, state: &SessionState) -> Result<Option<Self>> {
-        let mut builder = Builder { lasting, state, parameters, values: Vec::new() };
+    pub(super) fn of(lasting: &Lasting, parameters: usize, engine: &Engine) -> Result<Option<Self>> {
+        let mut builder = Builder { lasting, engine, parameters, values: Vec::new() };
         let plan = builder.without_values(lasting.plan.clone())?;
         let Some(plan) = plan else { return Ok(None) };
         let root = builder.node(&plan)?;
@@ -106,7 +106,7 @@ impl Built {
 
 struct Builder<'b> {
     lasting: &'b Lasting,
-    state: &'b SessionState,
+    engine: &'b Engine,
     /// How many parameters the statement has.
     parameters: usize,
     /// Sub-queries whose values stand behind these.
@@ -146,7 +146,7 @@ impl Builder<'_> {
 
     fn node(&mut self, plan: &LogicalPlan) -> Result<Option<Node>> {
         Ok(match plan {
-            LogicalPlan::TableScan(scan) => TableRows::of(scan, self.state)?.map(|table| Node::Table(Box::new(table))),
+            LogicalPlan::TableScan(scan) => TableRows::of(scan, self.engine)?.map(|table| Node::Table(Box::new(table))),
             LogicalPlan::SubqueryAlias(alias) => self.node(&alias.input)?,
             LogicalPlan::EmptyRelation(none) => {
                 let options = RecordBatchOptions::new().with_row_count(Some(usize::from(none.produce_one_row)));
@@ -162,12 +162,12 @@ impl Builder<'_> {
                 let read = list.input.schema();
                 let exprs =
                     list.expr.iter().map(|expr| self.lasting.asked.put_back(expr)).collect::<Result<Vec<_>>>()?;
-                let outputs = Outputs::of(&exprs, read, list.schema.inner(), self.state)?;
+                let outputs = Outputs::of(&exprs, read, list.schema.inner(), self.engine)?;
                 Some(Node::List(Box::new(List { input, outputs, sources: sources(&exprs, read) })))
             }
             LogicalPlan::Filter(filter) => {
                 let Some(input) = self.node(&filter.input)? else { return Ok(None) };
-                let condition = Condition::of(&filter.predicate, filter.input.schema(), self.state)?;
+                let condition = Condition::of(&filter.predicate, filter.input.schema(), self.engine)?;
                 Some(Node::Filter(Box::new(Filter { input, condition })))
             }
             LogicalPlan::Sort(sort) => {
@@ -178,7 +178,7 @@ impl Builder<'_> {
                     .expr
                     .iter()
                     .map(|by| arrow::compute::SortOptions { descending: !by.asc, nulls_first: by.nulls_first });
-                let keys = Outputs::of(&exprs, read, &schema_of(&exprs, read)?, self.state)?;
+                let keys = Outputs::of(&exprs, read, &schema_of(&exprs, read)?, self.engine)?;
                 Some(Node::Sort(Box::new(Sort { input, keys, options: options.collect(), fetch: sort.fetch })))
             }
             LogicalPlan::Limit(limit) => {
@@ -211,14 +211,14 @@ impl Builder<'_> {
         let Some(input) = self.node(&aggregate.input)? else { return Ok(None) };
         let lowered = |expr: &Expr| -> Result<Option<Aggregate>> {
             let planning = PhysicalPlanningContext::default();
-            let props = self.state.execution_props();
+            let props = self.engine.timeless();
             let lowered = LoweredAggregateBuilder::new(expr, read, read.as_arrow(), props, &planning).build()?;
             let (function, filter) = (lowered.aggregate, lowered.filter);
             Ok(lowered.order_bys.is_empty().then_some(Aggregate { function, filter }))
         };
         let aggregates = aggregate.aggr_expr.iter().map(lowered).collect::<Result<Option<Vec<_>>>>()?;
         let Some(aggregates) = aggregates else { return Ok(None) };
-        let by = Outputs::of(&aggregate.group_expr, read, &keys, self.state)?;
+        let by = Outputs::of(&aggregate.group_expr, read, &keys, self.engine)?;
         let sources = sources(&aggregate.group_expr, read);
         Ok(Some(Groups { input, by, sources, aggregates, schema: Arc::clone(aggregate.schema.inner()) }))
     }
@@ -234,7 +234,7 @@ impl Builder<'_> {
             return Ok(None);
         };
         let both = Arc::new(join.left.schema().join(join.right.schema())?);
-        let condition = join.filter.as_ref().map(|filter| Condition::of(filter, &both, self.state)).transpose()?;
+        let condition = join.filter.as_ref().map(|filter| Condition::of(filter, &both, self.engine)).transpose()?;
         let first = AtomicUsize::new(usize::from(!left.node.is_filtered() && right.node.is_filtered()));
         Ok(Some(Join {
             sides: [left, right],
@@ -257,7 +257,7 @@ impl Builder<'_> {
         let Some(node) = self.node(plan)? else { return Ok(None) };
         let width = read.fields().len();
         let sources = sources(keys, read);
-        Ok(Some(Side { node, width, keys: Outputs::of(keys, read, &schema, self.state)?, sources }))
+        Ok(Some(Side { node, width, keys: Outputs::of(keys, read, &schema, self.engine)?, sources }))
     }
 }
 

@@ -106,52 +106,47 @@ impl Join {
 
     /// The rows that come out of those of the two sides; `None` where they are many.
     fn joined(&self, rows: [&Rows; 2], keys: [&RecordBatch; 2], running: &Running<'_>) -> SqlResult<Option<Rows>> {
-        let Some(pairs) = pairs(rows, keys, self.nulls_are_equal)? else { return Ok(None) };
-        let pairs = match &self.condition {
-            None => pairs,
-            Some(condition) => {
-                if !pairs.are_short(rows) {
-                    return Ok(None);
-                }
-                let (left, right) = (UInt32Array::from(pairs.left.clone()), UInt32Array::from(pairs.right.clone()));
-                let both = beside(&self.both, [Some((rows[0], &left)), Some((rows[1], &right))])?;
-                let run = condition.in_run(running.run)?;
-                pairs.left_of(&aside_unless(condition.is_quick(), || run.is_true_of(&both))?)
-            }
-        };
-        let [left, right] = rows;
-        let all = [left.num_rows(), right.num_rows()];
         use JoinType as J;
+        let Some(pairs) = pairs(rows, keys, self.nulls_are_equal)? else { return Ok(None) };
         let is_of_both = matches!(self.join_type, J::Inner | J::Left | J::Right | J::Full);
-        if is_of_both && !pairs.are_short(rows) {
+        if (is_of_both || self.condition.is_some()) && !pairs.are_short(rows) {
             return Ok(None);
         }
+        let pairs = self.asked_of(pairs, rows, running)?;
+        let [left, right] = rows;
+        let of_left = || matched(&pairs.left, left.num_rows());
+        let of_right = || matched(&pairs.right, right.num_rows());
+        let left_alone = |chosen| beside(&self.schema, [Some((left, &chosen)), None]);
+        let right_alone = |chosen| beside(&self.schema, [None, Some((right, &chosen))]);
         let joined = match self.join_type {
             J::Inner | J::Left | J::Right | J::Full => {
-                let with_left = matches!(self.join_type, J::Left | J::Full);
-                let with_right = matches!(self.join_type, J::Right | J::Full);
-                let [of_left, of_right] =
-                    pairs.with_unmatched(with_left.then_some(all[0]), with_right.then_some(all[1]));
+                let all_left = matches!(self.join_type, J::Left | J::Full).then_some(left.num_rows());
+                let all_right = matches!(self.join_type, J::Right | J::Full).then_some(right.num_rows());
+                let [of_left, of_right] = pairs.with_unmatched(all_left, all_right);
                 beside(&self.schema, [Some((left, &of_left)), Some((right, &of_right))])?
             }
-            J::LeftSemi => beside(&self.schema, [Some((left, &chosen(&matched(&pairs.left, all[0]), true))), None])?,
-            J::LeftAnti if self.is_not_in => {
-                let chosen = not_in(&matched(&pairs.left, all[0]), keys);
-                beside(&self.schema, [Some((left, &chosen)), None])?
-            }
-            J::LeftAnti => beside(&self.schema, [Some((left, &chosen(&matched(&pairs.left, all[0]), false))), None])?,
-            J::RightSemi => beside(&self.schema, [None, Some((right, &chosen(&matched(&pairs.right, all[1]), true)))])?,
-            J::RightAnti => {
-                beside(&self.schema, [None, Some((right, &chosen(&matched(&pairs.right, all[1]), false)))])?
-            }
+            J::LeftSemi => left_alone(chosen(&of_left(), true))?,
+            J::LeftAnti if self.is_not_in => left_alone(not_in(&of_left(), keys))?,
+            J::LeftAnti => left_alone(chosen(&of_left(), false))?,
+            J::RightSemi => right_alone(chosen(&of_right(), true))?,
+            J::RightAnti => right_alone(chosen(&of_right(), false))?,
             J::LeftMark => {
-                let marks: ArrayRef = Arc::new(BooleanArray::from(matched(&pairs.left, all[0])));
+                let marks: ArrayRef = Arc::new(BooleanArray::from(of_left()));
                 let columns = left.columns().iter().cloned().chain([marks]).collect();
                 RecordBatch::try_new(Arc::clone(&self.schema), columns)?
             }
             J::RightMark => return Ok(None),
         };
         Ok(Some(joined))
+    }
+
+    /// The pairs of which the condition is true.
+    fn asked_of(&self, pairs: Pairs, rows: [&Rows; 2], running: &Running<'_>) -> SqlResult<Pairs> {
+        let Some(condition) = &self.condition else { return Ok(pairs) };
+        let (left, right) = (UInt32Array::from(pairs.left.clone()), UInt32Array::from(pairs.right.clone()));
+        let both = beside(&self.both, [Some((rows[0], &left)), Some((rows[1], &right))])?;
+        let run = condition.in_run(running.run)?;
+        Ok(pairs.left_of(&aside_unless(condition.is_quick(), || run.is_true_of(&both))?))
     }
 }
 

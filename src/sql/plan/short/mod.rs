@@ -58,7 +58,7 @@ impl ShortQuery {
     /// The query that a plan with so many parameters is, if it may be a short one.
     pub(super) fn of(lasting: &Lasting, parameters: usize, engine: &Engine) -> Option<Self> {
         // What the engine does not compute as it stands, it may compute in a plan.
-        let Built { values, root } = Built::of(lasting, parameters, engine.state()).ok().flatten()?;
+        let Built { values, root } = Built::of(lasting, parameters, engine).ok().flatten()?;
         let schema = Arc::clone(lasting.plan.schema().inner());
         Some(Self { values, root, schema, given_up: AtomicU8::new(0) })
     }

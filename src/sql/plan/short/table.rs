@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use datafusion::common::{DFSchema, DFSchemaRef, Result};
 use datafusion::datasource::source_as_provider;
-use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, TableScan};
 use futures::TryStreamExt;
 use tablegate_store::table::Direction;
@@ -13,6 +12,7 @@ use tablegate_types::error::SqlResult;
 use super::few::Few;
 use super::node::{Rows, Running};
 use super::wanted::{KEYS_MAX, Wanted};
+use crate::engine::Engine;
 use crate::key_range::{KeyPlan, Scope};
 use crate::plan::checked::Checked;
 use crate::plan::outputs::{SHORT_ROWS, in_run};
@@ -37,7 +37,7 @@ impl TableRows {
     ///
     /// # Errors
     /// The engine's, for a filter that it cannot compute.
-    pub(super) fn of(scan: &TableScan, state: &SessionState) -> Result<Option<Self>> {
+    pub(super) fn of(scan: &TableScan, engine: &Engine) -> Result<Option<Self>> {
         let provider = source_as_provider(&scan.source)?;
         let Some(provider) = provider.downcast_ref::<RelationProvider>() else { return Ok(None) };
         let relation = provider.relation();
@@ -48,7 +48,7 @@ impl TableRows {
         let filtered = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &relation.arrow_schema)?;
         let column = |place: &usize| Expr::Column(filtered.qualified_field(*place).into());
         let columns = read.iter().map(column).collect();
-        let Some(checked) = Checked::of(provider, &read, scan, state)? else { return Ok(None) };
+        let Some(checked) = Checked::of(provider, &read, scan, engine)? else { return Ok(None) };
         Ok(Some(Self {
             checked,
             filters: scan.filters.clone(),
