@@ -1,7 +1,9 @@
 //! Predicates that name one key or one range: written down at once, the keys are those of the analysis.
 
+use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Expr, col, lit, placeholder};
+use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::{Expr, cast, col, lit, placeholder};
 use tablegate_types::sql_type::SqlType;
 
 use super::super::*;
@@ -60,13 +62,38 @@ fn what_is_not_one_value_for_each_column_is_looked_at() {
     for filters in refused {
         assert!(PointPredicate::of(relation, &filters).is_none(), "{filters:?}");
     }
-    let of_other_types = [vec![a(), col("b").eq(lit(1_i64))], vec![a(), col("b").eq(lit(ScalarValue::Int32(None)))]];
-    for filters in of_other_types {
+    let beyond = i64::from(i32::MAX) + 1;
+    let of_no_key = [lit(beyond), lit(1.0), lit("1"), lit(ScalarValue::Int32(None))];
+    for filters in of_no_key.map(|value| vec![a(), col("b").eq(value)]) {
         assert!(PointPredicate::of(relation, &filters).unwrap().key(relation, &[]).is_none(), "{filters:?}");
     }
     let raw = raw();
     let point = PointPredicate::of(&raw, &[col("\"RowKey\"").eq(lit("r")), col("\"PartitionKey\"").eq(lit("p"))]);
     assert_eq!(point.unwrap().key(&raw, &[]).unwrap().partition.as_str(), "p");
+}
+
+#[test]
+fn integers_of_any_width_name_the_same_key() {
+    let typed = |id: &str, sql_type: SqlType| {
+        Expr::Placeholder(Placeholder::new_with_field(id.to_owned(), Some(Arc::new(sql_type.field("", true)))))
+    };
+    for relation in relations() {
+        let named = |b: Expr, parameters: &[ScalarValue]| {
+            PointPredicate::of(&relation, &[col("a").eq(lit("x")), b])
+                .and_then(|point| point.key(&relation, parameters))
+        };
+        let expected = named(col("b").eq(lit(7)), &[]);
+        assert!(expected.is_some());
+        assert_eq!(named(col("b").eq(lit(7_i64)), &[]), expected);
+        assert_eq!(named(cast(col("b"), DataType::Int64).eq(lit(7_i64)), &[]), expected);
+        let narrow = cast(typed("$1", SqlType::Int2), DataType::Int32);
+        assert_eq!(named(col("b").eq(narrow), &[ScalarValue::Int16(Some(7))]), expected);
+        // What is made narrower may fail, and a text may be no number.
+        let narrower = cast(typed("$1", SqlType::Int8), DataType::Int32);
+        assert_eq!(named(col("b").eq(narrower), &[ScalarValue::Int64(Some(7))]), None);
+        let read = cast(typed("$1", SqlType::Text), DataType::Int32);
+        assert_eq!(named(col("b").eq(read), &[ScalarValue::from("7")]), None);
+    }
 }
 
 #[test]
@@ -142,7 +169,9 @@ fn what_is_not_one_range_of_a_partition_is_looked_at() {
         assert!(RangePredicate::of(relation, &[a(), low()]).is_none(), "{relation:?}");
     }
     let range = RangePredicate::of(&relations[0], &[a(), col("b").gt(lit(1_i64))]).unwrap();
-    assert!(range.plan(&relations[0], &[]).is_none(), "of another type");
+    assert!(range.plan(&relations[0], &[]).is_some(), "of another width");
+    let range = RangePredicate::of(&relations[0], &[a(), col("b").gt(lit(i64::MAX))]).unwrap();
+    assert!(range.plan(&relations[0], &[]).is_none(), "beyond the column's type");
     let range = RangePredicate::of(&relations[0], &[a(), low(), col("b").lt(lit(1))]).unwrap();
     assert!(range.plan(&relations[0], &[]).is_none(), "empty");
 }
