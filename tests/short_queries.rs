@@ -77,6 +77,9 @@ const CONDITIONS: &[&str] = &[
     "10 / {key} > {}",
     "{key} IS NOT NULL",
     "({key} = {} OR {key} = {})",
+    "{key} IN ({}, {}, {}, {}, 3) AND {key} IN ({}, 3, {}, {}, {})",
+    "{key} IN ({}, {}, 3, {}, 5) AND {key} NOT IN ({}, {}, 7, {})",
+    "({key} NOT IN ({}, {}, {}, 4) OR {key} NOT IN ({}, 5, {}, {}))",
 ];
 
 const VALUES: &[&str] = &[

@@ -2,31 +2,36 @@
 //!
 //! It notes of the rows of GROUP BY which of their columns tell them apart: rows that are sorted by these are sorted by whatever
 //! follows. A projection that puts the columns in another order moves that note to the wrong ones, and `SELECT rank() OVER (ORDER BY
-//! count(*)), b FROM t GROUP BY b ORDER BY 1, 2` is not sorted by its second column. So the rules that look for sorts do not see
-//! the note.
+//! count(*)), b FROM t GROUP BY b ORDER BY 1, 2` is not sorted by its second column.
+//!
+//! It notes that a column has one value, too, and takes it for true above an outer join, where the column is NULL in some rows:
+//! `.. a LEFT JOIN b ON a.k = b.k WHERE a.k = 3 ORDER BY b.k DESC`. So the rules that look for sorts see neither note.
 
 use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Constraints, Result};
+use datafusion::common::{Constraints, JoinType, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::equivalence::EquivalenceProperties;
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 
 use crate::one_input::{no_expressions, one_input};
+use crate::passing::{Plan, with_children};
 
 /// The last rule: a sort asks its input, when it runs, whether it is sorted already.
 #[derive(Debug)]
 pub(crate) struct RealSorts;
 
 impl PhysicalOptimizerRule for RealSorts {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+    fn optimize(&self, plan: Plan, _config: &ConfigOptions) -> Result<Plan> {
         match plan.exists(|node| Ok(node.is::<SortExec>()))? {
-            true => hidden(plan),
+            true => without_false_notes(with_groups_hidden(plan)?),
             false => Ok(plan),
         }
     }
@@ -58,15 +63,11 @@ pub(crate) fn unseen(rules: Vec<Arc<Rule>>) -> Vec<Arc<Rule>> {
 struct Unseen(Arc<Rule>);
 
 impl PhysicalOptimizerRule for Unseen {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+    fn optimize(&self, plan: Plan, config: &ConfigOptions) -> Result<Plan> {
         shown(self.0.optimize(hidden(plan)?, config)?)
     }
 
-    fn optimize_with_context(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        context: &dyn PhysicalOptimizerContext,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    fn optimize_with_context(&self, plan: Plan, context: &dyn PhysicalOptimizerContext) -> Result<Plan> {
         shown(self.0.optimize_with_context(hidden(plan)?, context)?)
     }
 
@@ -79,64 +80,114 @@ impl PhysicalOptimizerRule for Unseen {
     }
 }
 
-/// The plan without the note of its groups.
-fn hidden(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+/// The plan without what is noted of its groups, and of rows that an outer join may leave out.
+fn hidden(plan: Plan) -> Result<Plan> {
+    let plan = with_groups_hidden(plan)?;
+    plan.transform_up(|node| {
+        let Some(are_optional) = optional_sides(&node) else { return Ok(Transformed::no(node)) };
+        let side = |(side, is_optional): (&Plan, bool)| match is_optional {
+            true => Arc::new(UnseenExec::new(Arc::clone(side), Noted::Nothing)) as Plan,
+            false => Arc::clone(side),
+        };
+        let sides = node.children().into_iter().zip(are_optional).map(side).collect();
+        with_children(node, sides).map(Transformed::yes)
+    })
+    .data()
+}
+
+fn with_groups_hidden(plan: Plan) -> Result<Plan> {
     let makes_groups = |node: &AggregateExec| *node.mode() != AggregateMode::Partial;
     plan.transform_up(|node| match node.downcast_ref::<AggregateExec>().is_some_and(makes_groups) {
-        true => Ok(Transformed::yes(Arc::new(GroupsExec::new(node)) as Arc<dyn ExecutionPlan>)),
+        true => Ok(Transformed::yes(Arc::new(UnseenExec::new(node, Noted::AllButKeys)) as Plan)),
         false => Ok(Transformed::no(node)),
     })
     .data()
 }
 
-fn shown(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    plan.transform_up(|node| match node.downcast_ref::<GroupsExec>() {
+/// Sorts above outer joins do not ask whether their rows are sorted.
+fn without_false_notes(plan: Plan) -> Result<Plan> {
+    plan.transform_up(|node| match node.downcast_ref::<SortExec>() {
+        Some(sort) if sort.input().exists(|below| Ok(optional_sides(below).is_some()))? => {
+            let input = UnseenExec::new(Arc::clone(sort.input()), Noted::Nothing);
+            with_children(node, vec![Arc::new(input)]).map(Transformed::yes)
+        }
+        _ => Ok(Transformed::no(node)),
+    })
+    .data()
+}
+
+/// Which sides of an outer join have no row for some rows of the other side.
+fn optional_sides(node: &Plan) -> Option<[bool; 2]> {
+    let of_hashes = node.downcast_ref::<HashJoinExec>().map(|join| *join.join_type());
+    let of_loops = || node.downcast_ref::<NestedLoopJoinExec>().map(|join| *join.join_type());
+    match of_hashes.or_else(of_loops)? {
+        JoinType::Left => Some([false, true]),
+        JoinType::Right => Some([true, false]),
+        JoinType::Full => Some([true, true]),
+        _ => None,
+    }
+}
+
+fn shown(plan: Plan) -> Result<Plan> {
+    plan.transform_up(|node| match node.downcast_ref::<UnseenExec>() {
         Some(groups) => Ok(Transformed::yes(Arc::clone(&groups.input))),
         None => Ok(Transformed::no(node)),
     })
     .data()
 }
 
-/// The groups of its input, of which nothing is noted.
+/// What is noted of rows.
+#[derive(Debug, Clone, Copy)]
+enum Noted {
+    AllButKeys,
+    Nothing,
+}
+
+/// The rows of its input, of which less is noted.
 #[derive(Debug)]
-pub(crate) struct GroupsExec {
-    input: Arc<dyn ExecutionPlan>,
+pub(crate) struct UnseenExec {
+    input: Plan,
+    noted: Noted,
     properties: Arc<PlanProperties>,
 }
 
-impl GroupsExec {
-    fn new(input: Arc<dyn ExecutionPlan>) -> Self {
+impl UnseenExec {
+    fn new(input: Plan, noted: Noted) -> Self {
+        let of_rows = match noted {
+            Noted::AllButKeys => input.equivalence_properties().clone().with_constraints(Constraints::default()),
+            Noted::Nothing => EquivalenceProperties::new(input.schema()),
+        };
         let properties = PlanProperties::new(
-            input.equivalence_properties().clone().with_constraints(Constraints::default()),
+            of_rows,
             input.output_partitioning().clone(),
             input.pipeline_behavior(),
             input.boundedness(),
         );
-        Self { input, properties: Arc::new(properties) }
+        Self { input, noted, properties: Arc::new(properties) }
     }
 
     /// The same over another input.
-    fn over(&self, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
-        Ok(Self::new(input))
+    fn over(&self, input: Plan) -> Result<Self> {
+        Ok(Self::new(input, self.noted))
     }
 }
 
-impl DisplayAs for GroupsExec {
+impl DisplayAs for UnseenExec {
     fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Groups")
+        f.write_str("Unseen")
     }
 }
 
-impl ExecutionPlan for GroupsExec {
+impl ExecutionPlan for UnseenExec {
     fn name(&self) -> &'static str {
-        "GroupsExec"
+        "UnseenExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+    fn children(&self) -> Vec<&Plan> {
         vec![&self.input]
     }
 

@@ -15,7 +15,7 @@ use super::estimate::{Estimate, Work};
 use super::node::Node;
 use super::origin::{Called, join_filter, shown};
 use crate::apart::ApartExec;
-use crate::false_order::GroupsExec;
+use crate::false_order::UnseenExec;
 use crate::passing::PassingExec;
 use crate::range_join::RangeJoinExec;
 use crate::scan::EntityScanExec;
@@ -70,7 +70,7 @@ impl Named {
 }
 
 pub(super) fn kind_of(plan: &Arc<dyn ExecutionPlan>) -> Kind {
-    if plan.is::<PassingExec>() || plan.is::<ApartExec>() || plan.is::<GroupsExec>() {
+    if plan.is::<PassingExec>() || plan.is::<ApartExec>() || plan.is::<UnseenExec>() {
         return Kind::HandsOn;
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {

@@ -6,6 +6,7 @@ use tablegate_types::style::Style;
 
 use super::asked::Asked;
 use super::assigned::{Receiver, check_constants};
+use super::in_lists;
 use crate::engine::Engine;
 use crate::expr::{folded, is_foldable};
 
@@ -39,6 +40,6 @@ impl Lasting {
             }
             plan = folded;
         }
-        Ok(Some(Self { plan: engine.state().optimize(&plan)?, asked }))
+        Ok(Some(Self { plan: engine.state().optimize(&in_lists::told(plan)?)?, asked }))
     }
 }

@@ -14,6 +14,7 @@ mod constant;
 mod cut;
 mod direct;
 mod held_rows;
+mod in_lists;
 mod joins;
 mod lasting;
 mod list_order;

@@ -17,11 +17,11 @@ use tablegate_types::style::Style;
 use super::assigned::check_constants;
 use super::constant::{awaited_row, computed_row, constant_row};
 use super::held_rows::HeldRows;
-use super::joins;
 use super::once::OncePlanner;
 use super::outputs::Run;
 use super::planned_query::PlannedQuery;
 use super::planner::Planner;
+use super::{in_lists, joins};
 use crate::apart::apart;
 use crate::aside::aside;
 use crate::calls::interrupt_of;
@@ -166,7 +166,7 @@ impl Planner<'_> {
 
 /// The physical plan of a query.
 async fn optimized(state: &SessionState, plan: LogicalPlan) -> SqlResult<Arc<dyn ExecutionPlan>> {
-    let plan = state.optimize(&joins::ordered(plan)?)?;
+    let plan = state.optimize(&joins::ordered(in_lists::told(plan)?)?)?;
     let planner = DefaultPhysicalPlanner::with_extension_planners(vec![
         Arc::new(OncePlanner::default()),
         Arc::new(RecursionPlanner),
