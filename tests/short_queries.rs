@@ -219,11 +219,15 @@ async fn runs(session: &mut Session, query: &Query) -> Vec<Result<Vec<String>, S
     runs
 }
 
-async fn compare(session: &mut Session, seed: u64, queries: u64) {
+/// Compares queries of which `is_asked` says that they are to be.
+async fn compare(session: &mut Session, seed: u64, queries: u64, is_asked: impl Fn(&Query) -> bool) {
     let mut failed = 0;
     for case in 0..queries {
         let mut rng = Rng::of_case(seed, case);
         let query = Query::of(&mut rng);
+        if !is_asked(&query) {
+            continue;
+        }
         run(session, "SET tablegate.direct_reads = on").await;
         let short = runs(session, &query).await;
         run(session, "SET tablegate.direct_reads = off").await;
@@ -240,7 +244,7 @@ async fn both_ways_give_the_same_rows() {
     for sql in SET_UP {
         run(&mut session, sql).await;
     }
-    compare(&mut session, 31, QUERIES).await;
+    compare(&mut session, 31, QUERIES, |_| true).await;
 }
 
 #[tokio::test]
@@ -260,18 +264,8 @@ async fn a_transaction_sees_its_own_rows_in_both_ways() {
         run(&mut session, sql).await;
     }
     // An error would end the block: where there is none, there is nothing to divide by.
-    for case in 0..QUERIES / 5 {
-        let mut rng = Rng::of_case(32, case);
-        let query = Query::of(&mut rng);
-        if query.text.contains('/') || query.text.contains("x.state FROM") {
-            continue;
-        }
-        run(&mut session, "SET tablegate.direct_reads = on").await;
-        let short = runs(&mut session, &query).await;
-        run(&mut session, "SET tablegate.direct_reads = off").await;
-        let planned = runs(&mut session, &query).await;
-        assert_eq!(short, planned, "in the short way, and not: {} with {:?}", query.text, query.parameters);
-    }
+    let cannot_fail = |query: &Query| !query.text.contains('/') && !query.text.contains("x.state FROM");
+    compare(&mut session, 32, QUERIES / 5, cannot_fail).await;
 }
 
 /// What applications ask, over tables that are large enough that no scan of them is short.

@@ -31,7 +31,7 @@ pub(crate) struct RealSorts;
 impl PhysicalOptimizerRule for RealSorts {
     fn optimize(&self, plan: Plan, _config: &ConfigOptions) -> Result<Plan> {
         match plan.exists(|node| Ok(node.is::<SortExec>()))? {
-            true => without_false_notes(with_groups_hidden(plan)?),
+            true => without_false_notes(plan),
             false => Ok(plan),
         }
     }
@@ -82,9 +82,8 @@ impl PhysicalOptimizerRule for Unseen {
 
 /// The plan without what is noted of its groups, and of rows that an outer join may leave out.
 fn hidden(plan: Plan) -> Result<Plan> {
-    let plan = with_groups_hidden(plan)?;
     plan.transform_up(|node| {
-        let Some(are_optional) = optional_sides(&node) else { return Ok(Transformed::no(node)) };
+        let Some(are_optional) = optional_sides(&node) else { return Ok(with_group_hidden(node)) };
         let side = |(side, is_optional): (&Plan, bool)| match is_optional {
             true => Arc::new(UnseenExec::new(Arc::clone(side), Noted::Nothing)) as Plan,
             false => Arc::clone(side),
@@ -95,23 +94,22 @@ fn hidden(plan: Plan) -> Result<Plan> {
     .data()
 }
 
-fn with_groups_hidden(plan: Plan) -> Result<Plan> {
+fn with_group_hidden(node: Plan) -> Transformed<Plan> {
     let makes_groups = |node: &AggregateExec| *node.mode() != AggregateMode::Partial;
-    plan.transform_up(|node| match node.downcast_ref::<AggregateExec>().is_some_and(makes_groups) {
-        true => Ok(Transformed::yes(Arc::new(UnseenExec::new(node, Noted::AllButKeys)) as Plan)),
-        false => Ok(Transformed::no(node)),
-    })
-    .data()
+    match node.downcast_ref::<AggregateExec>().is_some_and(makes_groups) {
+        true => Transformed::yes(Arc::new(UnseenExec::new(node, Noted::AllButKeys)) as Plan),
+        false => Transformed::no(node),
+    }
 }
 
-/// Sorts above outer joins do not ask whether their rows are sorted.
+/// The plan, whose groups are hidden from sorts, and in which sorts above outer joins do not ask whether their rows are sorted.
 fn without_false_notes(plan: Plan) -> Result<Plan> {
     plan.transform_up(|node| match node.downcast_ref::<SortExec>() {
         Some(sort) if sort.input().exists(|below| Ok(optional_sides(below).is_some()))? => {
             let input = UnseenExec::new(Arc::clone(sort.input()), Noted::Nothing);
             with_children(node, vec![Arc::new(input)]).map(Transformed::yes)
         }
-        _ => Ok(Transformed::no(node)),
+        _ => Ok(with_group_hidden(node)),
     })
     .data()
 }

@@ -112,3 +112,13 @@ async fn a_text_that_comes_again_means_what_it_means_then() {
     assert_eq!(code_and_message(&client.prepare(text).await.unwrap_err()).0, "42P01");
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_type_beside_a_text_is_not_a_label_in_it() {
+    let server = Server::start().await;
+    let client = server.driver().await;
+    client.prepare_typed("SELECT $1", &[Type::TEXT]).await.unwrap();
+    let labelled = prepare(&client, "SELECT $1 text").await;
+    assert_eq!(labelled.columns()[0].name(), "text");
+    server.stop().await;
+}

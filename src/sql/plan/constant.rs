@@ -39,7 +39,7 @@ pub(super) fn computed_row(plan: &LogicalPlan, run: &Run<'_>, engine: &Engine) -
     let one = RecordBatchOptions::new().with_row_count(Some(1));
     let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &one).ok()?;
     let computed = outputs.in_run(run).ok()?;
-    aside_unless(outputs.is_plain(), || computed.of(&row)).ok()
+    aside_unless(outputs.is_quick(), || computed.of(&row)).ok()
 }
 
 /// The row, if the plan is a select list over nothing of calls that may have to wait: `nextval('s')`.

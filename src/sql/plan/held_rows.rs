@@ -37,12 +37,17 @@ impl HeldRows {
 /// # Errors
 /// XX000 for batches of other columns.
 pub(crate) fn rows_as(schema: SchemaRef, rows: Vec<RecordBatch>) -> SqlResult<Arc<dyn TableProvider>> {
-    let batch = |rows: RecordBatch| {
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        RecordBatch::try_new_with_options(schema.clone(), rows.columns().to_vec(), &options)
-    };
-    let rows = rows.into_iter().map(batch).collect::<Result<Vec<_>, _>>()?;
+    let rows = rows.iter().map(|rows| named(&schema, rows)).collect::<SqlResult<Vec<_>>>()?;
     Ok(Arc::new(MemTable::try_new(schema, vec![rows])?))
+}
+
+/// The rows with their columns as this schema has them.
+///
+/// # Errors
+/// XX000 for columns of other types.
+pub(super) fn named(schema: &SchemaRef, rows: &RecordBatch) -> SqlResult<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), rows.columns().to_vec(), &options)?)
 }
 
 /// The columns under their numbers: columns of several entries may have one name.

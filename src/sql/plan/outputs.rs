@@ -21,7 +21,7 @@ use tablegate_types::sql_type::SqlType;
 
 use crate::aside::aside_unless;
 use crate::engine::Engine;
-use crate::expr::{folded_over, has_constant_part, parameter_number, parameter_value, unaliased};
+use crate::expr::{folded_over, has_constant_part, parameter_number, parameter_value};
 use crate::plan::unnest::ONE_ROW;
 use crate::reads::Reads;
 
@@ -38,8 +38,6 @@ pub(super) struct Outputs {
     exprs: OutputExprs,
     /// Of what they give.
     schema: SchemaRef,
-    /// They are columns, values and calls without arguments.
-    is_plain: bool,
     /// They take about as long as copying the values that they read.
     is_quick: bool,
 }
@@ -83,17 +81,12 @@ impl Outputs {
         for expr in exprs {
             are_ready = are_ready && is_same_in_each_run(expr)?;
         }
-        let is_plain = exprs.iter().all(|expr| match unaliased(expr) {
-            Expr::Column(_) | Expr::Literal(..) | Expr::Placeholder(_) => true,
-            Expr::ScalarFunction(call) => call.args.is_empty(),
-            _ => false,
-        });
         let is_quick = exprs.iter().all(|expr| !expr.exists(|part| Ok(may_take_long(part))).unwrap_or(true));
         let exprs = match are_ready {
             true => OutputExprs::Ready(physical(exprs, read, engine.timeless())?),
             false => OutputExprs::OfRun(exprs.to_vec(), Arc::clone(read)),
         };
-        Ok(Self { exprs, schema: Arc::clone(schema), is_plain, is_quick })
+        Ok(Self { exprs, schema: Arc::clone(schema), is_quick })
     }
 
     /// What they are in a run.
@@ -108,11 +101,6 @@ impl Outputs {
         };
         let exprs = exprs.iter().map(|expr| in_run(expr, read, run)).collect::<SqlResult<Vec<_>>>()?;
         Ok(RunOutputs { exprs: physical(&exprs, read, run.moment())?, schema })
-    }
-
-    /// Whether they are columns, values and calls without arguments: others may take long.
-    pub(super) fn is_plain(&self) -> bool {
-        self.is_plain
     }
 
     /// Whether they take about as long as copying the values that they read.

@@ -59,8 +59,8 @@ impl OverRows {
             None => Ok(outputs.of(batch)?),
             Some(condition) => Ok(outputs.of(&filter_record_batch(batch, &condition.is_true_of(batch)?)?)?),
         };
-        let is_short = condition.is_none() && self.outputs.is_plain();
-        aside_unless(is_short, || batches.iter().map(computed).collect())
+        let is_quick = self.condition.as_ref().is_none_or(Condition::is_quick) && self.outputs.is_quick();
+        aside_unless(is_quick, || batches.iter().map(computed).collect())
     }
 }
 

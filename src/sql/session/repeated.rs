@@ -3,9 +3,10 @@
 //! In the extended protocol most clients send the text of a statement each time they run it, and its values beside it. It is
 //! planned when it comes first.
 //!
-//! In the simple protocol the values are constants in the text. One that comes for the second time, but for its constants, is prepared with parameters in their places. From then on
-//! it is only bound and run, as long as the catalogue stays as it is. What is not a read or a change by key or a short query, and what
-//! meets an error on the way, goes the ordinary way with its own text: so errors are those of that text.
+//! In the simple protocol the values are constants in the text. One that comes for the second time, but for its constants, is
+//! prepared with parameters in their places. From then on it is only bound and run, as long as the catalogue stays as it is. What
+//! is not a read or a change by key or a short query, and what meets an error on the way, goes the ordinary way with its own text:
+//! so errors are those of that text.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -174,12 +175,12 @@ impl Session {
             return Err(NewText { key: String::new(), version: None });
         }
         let mut key = String::with_capacity(text.len() + 1);
-        // No other key begins with what no text can have.
+        // No text has it: no other key begins so, and no text ends in what is the name of a type here.
         key.push('\0');
         key.push_str(text);
         for sql_type in declared {
             // Writing to memory does not fail.
-            let _ = write!(key, " {sql_type}");
+            let _ = write!(key, "\0{sql_type}");
         }
         let version = self.catalog_version();
         let is_failed = self.transaction_status() == TransactionStatus::Failed;

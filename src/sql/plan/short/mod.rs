@@ -34,7 +34,8 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use self::built::Built;
 pub(super) use self::built::is_candidate;
-use self::node::{Node, Rows, Running, named};
+use self::node::{Node, Rows, Running};
+use super::held_rows::named;
 use super::lasting::Lasting;
 use super::outputs::Run;
 use crate::engine::Engine;
@@ -84,15 +85,18 @@ impl ShortQuery {
     async fn met(&self, engine: &Engine, parameters: &[ScalarValue], reads: &Arc<Reads>) -> SqlResult<Option<Rows>> {
         let mut known = parameters.to_vec();
         for value in &self.values {
-            let run = Run::new(engine, reads, &known);
-            let Some(rows) = value.rows(&[], &Running { run: &run, reads }).await? else { return Ok(None) };
-            let value = value_of(&rows)?;
-            known.push(value);
+            let Some(rows) = rows_of(value, engine, &known, reads).await? else { return Ok(None) };
+            known.push(value_of(&rows)?);
         }
-        let run = Run::new(engine, reads, &known);
-        let Some(rows) = self.root.rows(&[], &Running { run: &run, reads }).await? else { return Ok(None) };
-        named(&self.schema, &rows).map(Some)
+        let rows = rows_of(&self.root, engine, &known, reads).await?;
+        rows.map(|rows| named(&self.schema, &rows)).transpose()
     }
+}
+
+/// The rows of a node with these parameters, and the values behind them.
+async fn rows_of(node: &Node, engine: &Engine, known: &[ScalarValue], reads: &Arc<Reads>) -> SqlResult<Option<Rows>> {
+    let run = Run::new(engine, reads, known);
+    node.rows(&[], &Running { run: &run, reads }).await
 }
 
 /// The value that a sub-query gives: NULL where it has no row.

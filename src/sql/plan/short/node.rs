@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::UInt32Array;
 use arrow::compute::{SortColumn, SortOptions, filter_record_batch, lexsort_to_indices, take_record_batch};
 use arrow::datatypes::SchemaRef;
-use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use arrow::record_batch::RecordBatch;
 use futures::future::BoxFuture;
 use tablegate_types::error::SqlResult;
 
@@ -16,6 +16,7 @@ use super::table::TableRows;
 use super::wanted::Wanted;
 use crate::aside::aside_unless;
 use crate::plan::cut::Cut;
+use crate::plan::held_rows::named;
 use crate::plan::outputs::{Condition, Outputs, Run};
 use crate::reads::Reads;
 
@@ -175,13 +176,4 @@ impl Union {
         }
         Ok(Some(few.together(&self.schema)?))
     }
-}
-
-/// The rows with their columns as this schema has them.
-///
-/// # Errors
-/// XX000 for columns of other types.
-pub(super) fn named(schema: &SchemaRef, rows: &Rows) -> SqlResult<Rows> {
-    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), rows.columns().to_vec(), &options)?)
 }
