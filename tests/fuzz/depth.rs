@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::SinkExt;
 use tokio::task::JoinSet;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Config, Error, NoTls};
 
@@ -131,12 +132,18 @@ async fn run(port: u16, cases: Vec<Case>, deadline: Instant) -> (usize, Vec<Stri
                 wrong.push(format!("{what}: {}", told.message()));
             }
         }
-        client.batch_execute("ROLLBACK").await.unwrap_or_else(|error| panic!("{what}: and then {error}"));
-        let one = client.query_one("SELECT 1", &[]).await.unwrap_or_else(|error| panic!("{what}: and then {error}"));
-        assert_eq!(one.get::<_, i32>(0), 1, "{what}");
+        answers(&client, "ROLLBACK", &what).await;
+        answers(&client, "SELECT 1", &what).await;
         sent += 1;
     }
     (sent, wrong)
+}
+
+/// The session goes on. On a machine that is busy enough, even this may have its time and end with it.
+async fn answers(client: &Client, statement: &str, what: &str) {
+    if let Err(error) = client.simple_query(statement).await {
+        assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED), "{what}: and then {error}");
+    }
 }
 
 async fn send(client: &Client, way: Way, text: &str) -> Result<(), Error> {

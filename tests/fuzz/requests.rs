@@ -10,10 +10,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use super::{CLIENTS, CONVERSATIONS, GROWTH_BYTES, SECONDS};
+use super::{CLIENTS, CONVERSATIONS, GROWTH_BYTES, SECONDS, kept_bytes};
 use crate::support::PATIENCE;
 use crate::support::rng::Rng;
-use crate::support::server::Server;
 use crate::support::settings::{setting, todays_seed};
 use crate::support::tables::{Request, Target, send};
 
@@ -166,21 +165,6 @@ async fn whatever_is_requested_costs_only_its_sender() {
     let log = server.log();
     assert!(!log.contains("panicked"), "FUZZ_SEED={seed}: {log}");
     assert!(after < before + GROWTH_BYTES, "FUZZ_SEED={seed}: memory grew from {before} to {after} bytes");
-}
-
-/// Memory of the server without what its store says it buffers: what the door itself keeps.
-async fn kept_bytes(server: &Server, metrics: SocketAddr) -> u64 {
-    let mut stream = TcpStream::connect(metrics).await.expect("it listens");
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.expect("it is read");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("it answers");
-    let figure = |name: &str| -> u64 {
-        let line =
-            answer.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name}: {answer}"));
-        line.trim().parse().unwrap_or_else(|error| panic!("{name}: {error}: {line}"))
-    };
-    let buffers = figure("tablegate_store_write_buffer_bytes") + figure("tablegate_store_cache_bytes");
-    server.resident_bytes().saturating_sub(buffers)
 }
 
 /// Requests until the time is over and there were enough of them, and one that is answered all the while.

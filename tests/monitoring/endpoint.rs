@@ -2,13 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Instant;
 
 use crate::monitoring::connect;
 use crate::monitoring::exposition::Samples;
 use crate::support::PATIENCE;
-use crate::support::server::Server;
+use crate::support::server::{Server, program};
 
 /// An answer.
 pub(super) struct Answer {
@@ -117,7 +117,7 @@ async fn a_server_that_drains_says_so_until_it_ends() {
 fn an_address_in_use_is_a_clear_error() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let ended = Command::new(env!("CARGO_BIN_EXE_tablegate"))
+    let ended = program()
         .args(["--memory", "--no-sample", "--listen", "127.0.0.1:0", "--metrics", &address])
         .stdin(Stdio::null())
         .output()

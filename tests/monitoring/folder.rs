@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::monitoring::connect;
-use crate::support::server::{PROGRAM, Server, add_user};
+use crate::support::server::{Server, add_user, program};
 
 fn set(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
@@ -26,7 +26,7 @@ fn open_to_others(path: &Path, found: &mut Vec<String>) {
 
 fn started(folder: &Path) -> Output {
     let arguments = ["--no-sample", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--data"];
-    Command::new(PROGRAM).args(arguments).arg(folder).stdin(Stdio::null()).output().unwrap()
+    program().args(arguments).arg(folder).stdin(Stdio::null()).output().unwrap()
 }
 
 #[tokio::test]

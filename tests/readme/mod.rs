@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 use self::blocks::{Block, Kind, Step};
 use crate::support::installed::Installed;
-use crate::support::server::{DRIVERS, PROGRAM, Server};
+use crate::support::server::{PROGRAM, Server, forget_settings};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// The user whom README makes: before that anybody may come in under any name.
@@ -67,7 +67,8 @@ impl Reader {
         let read = self.folder.path().join("input");
         fs::write(&read, self.here(input)).expect("the folder is writable");
         let mut command = Command::new(program.as_ref());
-        command.args(arguments).current_dir(self.folder.path()).env("PATH", path).env_remove(DRIVERS);
+        command.args(arguments).current_dir(self.folder.path()).env("PATH", path);
+        forget_settings(&mut command);
         command.env("PGUSER", USER).env("PGPASSWORD", PASSWORD).env("PSQLRC", "/dev/null").env("PAGER", "cat");
         command.env("PGHOST", "127.0.0.1").env("PGPORT", self.server.port.to_string()).env("PGDATABASE", "tablegate");
         command.stdin(Stdio::from(fs::File::open(read).expect("it was written")));

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
 use crate::support::installed::Installed;
-use crate::support::server::{DRIVERS, PROGRAM, Server};
+use crate::support::server::{Server, program};
 use crate::support::tables::connection_string;
 
 /// A server with both doors open, and where the one for the SDKs is.
@@ -90,8 +90,8 @@ fn connections_are_encrypted_where_there_is_a_certificate() {
 fn accounts_are_made_and_their_keys_changed_one_by_one() {
     let folder = tempfile::tempdir().expect("there is room for temporary files");
     let account = |arguments: &[&str]| {
-        let mut command = Command::new(PROGRAM);
-        command.arg("account").args(arguments).arg("--data").arg(folder.path()).env_remove(DRIVERS);
+        let mut command = program();
+        command.arg("account").args(arguments).arg("--data").arg(folder.path());
         let ended = command.output().expect("the program was built");
         (ended.status.success(), String::from_utf8(ended.stdout).expect("it is text"))
     };

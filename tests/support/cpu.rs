@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-/// What this thread has worked since it began, as Linux counts it.
+use rustix::time::{ClockId, clock_gettime};
+
+/// What this thread has worked since it began, as the system counts it.
 pub(crate) fn of_this_thread() -> Duration {
-    let counted = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts it");
-    let nanoseconds = counted.split(' ').next().and_then(|first| first.parse().ok());
-    Duration::from_nanos(nanoseconds.expect("the first number is the time on a processor"))
+    let counted = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(counted).expect("time goes on")
 }

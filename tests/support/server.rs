@@ -13,8 +13,23 @@ use tempfile::TempDir;
 use super::PATIENCE;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_tablegate");
-/// Where the drivers are is said to the tests; the server refuses variables that it does not know.
-pub(crate) const DRIVERS: &str = "TABLEGATE_CLIENTS";
+
+/// The program, to be run with these tests' settings alone.
+pub(crate) fn program() -> Command {
+    let mut program = Command::new(PROGRAM);
+    forget_settings(&mut program);
+    program
+}
+
+/// What the variables of whoever runs the tests say is for their own servers, or for the tests: where drivers are, how long
+/// to go on. The program would heed the former, and refuse the latter.
+pub(crate) fn forget_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("TABLEGATE_") {
+            command.env_remove(name);
+        }
+    }
+}
 
 pub(crate) struct Server {
     child: Child,
@@ -56,13 +71,12 @@ impl Server {
         let log = File::create(folder.path().join("log")).expect("the folder is writable");
         // Commits that survive the end of the process are enough, unless a test asks for more.
         let fsync = if arguments.contains(&"--fsync") { &[][..] } else { &["--fsync", "never"] };
-        let mut child = Command::new(PROGRAM)
+        let mut child = program()
             .args(["--listen", "127.0.0.1:0"])
             .args(fsync)
             .arg("--data")
             .arg(data(folder.path()))
             .args(arguments)
-            .env_remove(DRIVERS)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -157,11 +171,10 @@ pub(crate) fn add_user(folder: &Path, name: &str, password: &str) {
 
 /// The same with a role.
 pub(crate) fn add_user_with(folder: &Path, name: &str, password: &str, arguments: &[&str]) {
-    let mut adding = Command::new(PROGRAM)
+    let mut adding = program()
         .args(["user", "add", name, "--data"])
         .arg(data(folder))
         .args(arguments)
-        .env_remove(DRIVERS)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()

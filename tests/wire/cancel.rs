@@ -32,7 +32,7 @@ async fn a_statement_that_only_computes_can_be_stopped() {
     let mut client = server.client().await;
     client.query("SET statement_timeout = '200ms'").await;
     let condition = "c0 + c1 + c2 + c3 <> c4 + c5 + c6 + c7 + 1";
-    let messages = client.query(&format!("SELECT count(*) FROM {} WHERE {condition}", many_rows(8))).await;
+    let messages = client.query(&format!("SELECT count(*) FROM {} WHERE {condition}", many_rows(12))).await;
     assert_eq!(error_code(&messages), "57014");
     server.stop().await;
 }

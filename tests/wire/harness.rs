@@ -19,6 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use crate::support::PATIENCE;
 
+/// Threads that compute queries, whatever the machine has: clients that keep all of them busy have room in the memory for queries.
+pub(super) const QUERY_THREADS: usize = 2;
+
 pub(super) struct Server {
     pub address: SocketAddr,
     pub shutdown: CancellationToken,
@@ -92,7 +95,7 @@ impl Server {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let accounts = config.auth.users.as_ref().map(|file| Arc::new(FileAccounts::new(file)) as Arc<dyn Accounts>);
-        let options = EngineConfig { accounts, ..options };
+        let options = EngineConfig { accounts, query_threads: QUERY_THREADS, ..options };
         let shutdown = CancellationToken::new();
         let stop = shutdown.clone();
         let (tell_address, address) = oneshot::channel();
@@ -152,9 +155,12 @@ impl Server {
     pub(super) async fn until(&self, pid: i32, condition: &str) {
         let observer = self.driver().await;
         let seen = format!("SELECT FROM pg_stat_activity WHERE pid = {pid} AND {condition}");
-        while observer.query(&seen, &[]).await.unwrap().is_empty() {
-            tokio::task::yield_now().await;
-        }
+        let looking = async {
+            while observer.query(&seen, &[]).await.unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("{condition}: never seen"));
     }
 
     /// Waits until nothing of any query is left.

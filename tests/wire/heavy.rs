@@ -1,6 +1,8 @@
 //! Clients are served while every thread computes for others, and what nobody waits for any longer ends.
 
-use crate::wire::harness::{Client, PATIENCE, Server, column, endless_count, error_code, many_rows, query};
+use crate::wire::harness::{
+    Client, PATIENCE, QUERY_THREADS, Server, column, endless_count, error_code, many_rows, query,
+};
 
 /// A query for each way of keeping a thread. Each would take hours.
 fn heavy_queries() -> Vec<(&'static str, String)> {
@@ -45,11 +47,10 @@ async fn clients_are_served_while_every_thread_computes() {
     let mut client = server.client().await;
     client.query("CREATE TABLE kv (k text PRIMARY KEY, v int)").await;
     client.query("INSERT INTO kv VALUES ('a', 1), ('b', 2)").await;
-    let threads = std::thread::available_parallelism().unwrap().get();
     for (what, text) in heavy_queries() {
         let served = async {
             let mut busy: Vec<Client> = Vec::new();
-            for _ in 0..threads {
+            for _ in 0..QUERY_THREADS {
                 let mut client = server.client().await;
                 client.send(&[query(&text)]).await;
                 server.until_active(client.pid).await;

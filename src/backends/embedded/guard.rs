@@ -27,6 +27,9 @@ const FORMAT: &str = "FORMAT";
 const FORMAT_PREFIX: &str = "tablegate embedded ";
 const FORMAT_VERSION: u32 = 1;
 const LOCK: &str = "LOCK";
+/// How often a folder that is in use is looked at.
+const LOOKS: usize = 100;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 const COMMIT_NUMBER: &str = "commit-number";
 const ENGINE: &str = "db";
 const SEGMENTS: &str = "segments";
@@ -122,15 +125,16 @@ fn damaged(path: &Path, detail: String) -> StoreError {
     StoreError::Damaged { place: path.display().to_string(), detail }
 }
 
-/// A store that was just dropped may hold its lock for a moment longer, until its last scan ended.
+/// A store that was just dropped may hold its lock for a moment longer, until its last scan ended; so may a process that
+/// has just been told to stop. Two seconds are enough for both, and not long for one who starts a second server by mistake.
 fn lock(folder: &Path) -> Result<File, StoreError> {
     let path = folder.join(LOCK);
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|e| io_error(&path, &e))?;
-    for _ in 0..10 {
+    for _ in 0..LOOKS {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_LOOKS),
             Err(TryLockError::Error(e)) => return Err(io_error(&path, &e)),
         }
     }
