@@ -45,12 +45,20 @@ impl Coordinator for BesideSql {
         if own_tables::contains(table) {
             return Err(Objection::Store(StoreError::TableExists(table.clone())));
         }
+        // It would be a second one of this name in SQL, which nobody could reach there.
+        if self.0.name_of(table).is_none() {
+            return Err(Objection::Store(StoreError::TableExists(table.clone())));
+        }
         Ok(self.0.engine().stores().public().create_table(table).await?)
     }
 
     /// As DROP TABLE does it: with its locks, and not while a view reads the table.
     async fn drop_table(&self, table: &TableName, patience: Duration) -> Result<(), Objection> {
-        let sql = format!("DROP TABLE public.{}", quote_ident(&self.0.name_of(table)));
+        let Some(name) = self.0.name_of(table) else {
+            // SQL does not know it: it has no locks, and no views.
+            return Ok(self.0.engine().stores().public().drop_table(table).await?);
+        };
+        let sql = format!("DROP TABLE public.{}", quote_ident(&name));
         self.run(&sql, patience).await.map_err(|error| objection(&error, table))
     }
 

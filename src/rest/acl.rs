@@ -60,7 +60,9 @@ fn written(policies: &[(String, Policy)]) -> String {
         let part = |name, text: &Option<String>| text.as_ref().map_or_else(String::new, |text| leaf(name, text));
         let Policy { start, expiry, permissions } = policy;
         let parts = [part("Start", start), part("Expiry", expiry), part("Permission", permissions)].concat();
-        format!("<SignedIdentifier>{}<AccessPolicy>{parts}</AccessPolicy></SignedIdentifier>", leaf("Id", id))
+        // Clients take an empty policy for one that says something.
+        let policy = if parts.is_empty() { parts } else { format!("<AccessPolicy>{parts}</AccessPolicy>") };
+        format!("<SignedIdentifier>{}{policy}</SignedIdentifier>", leaf("Id", id))
     };
     document("SignedIdentifiers", &policies.iter().map(one).collect::<String>())
 }

@@ -118,6 +118,10 @@ impl Door {
         if own::is_it(table) {
             return Err(Refusal::TableExists);
         }
+        // One of this name may have been dropped by others than this door: who may do what with it is of no table any more.
+        if !self.tables().await?.contains(table) {
+            self.own.remove(Document::Acl(table)).await?;
+        }
         self.coordinator.create_table(table).await.map_err(|objection| match refused(objection) {
             // It was dropped, and is on its way out of the store.
             Refusal::TableExists if !self.is_visible(table) && !own_tables::contains(table) => {
@@ -128,7 +132,8 @@ impl Door {
     }
 
     pub(crate) async fn drop_table(&self, table: &TableName, patience: Duration) -> RestResult<()> {
-        if !self.is_visible(table) {
+        // By its stored name: what SQL calls so may be another one.
+        if !self.tables().await?.contains(table) {
             return Err(Refusal::Missing);
         }
         self.coordinator.drop_table(table, patience).await.map_err(|objection| match refused(objection) {

@@ -11,7 +11,7 @@ use crate::answer::Answer;
 use crate::auth::{Access, EntityAction, Need};
 use crate::counters;
 use crate::door::Door;
-use crate::edm::{EntityWriter, Metadata, Received, Selection, read_entity};
+use crate::edm::{EntityWriter, Keys, Metadata, Received, Selection, read_entity};
 use crate::error::{Refusal, RestResult};
 use crate::head::{Head, Verb, metadata};
 use crate::prefer::Prefer;
@@ -148,7 +148,7 @@ impl Write {
                     let operation = Operation::Delete(key, condition.ok_or(Refusal::MissingHeader)?);
                     return Ok(Self { kind, table, operation, inserted: None });
                 }
-                let entity = Entity::new(key, received(asked.content_type, asked.body)?.properties);
+                let entity = Entity::new(key, received(asked.content_type, asked.body, Keys::InAddress)?.properties);
                 let operation = match (asked.verb, condition) {
                     (Verb::Put, Some(condition)) => Operation::Replace(entity, condition),
                     (Verb::Put, None) => Operation::InsertOrReplace(entity),
@@ -159,7 +159,7 @@ impl Write {
             }
             Resource::Table(table) => {
                 let metadata = metadata(asked.accept)?;
-                let Received { partition, row, properties } = received(asked.content_type, asked.body)?;
+                let Received { partition, row, properties } = received(asked.content_type, asked.body, Keys::InBody)?;
                 let (Some(partition), Some(row)) = (partition, row) else { return Err(Refusal::PropertiesNeedValue) };
                 let entity = Entity::new(EntityKey::parse(&partition, &row)?, properties);
                 let prefer = Prefer::of(asked.prefer);
@@ -243,10 +243,10 @@ fn condition(text: &str) -> RestResult<IfMatch> {
 
 /// # Errors
 /// For bodies in other formats than JSON.
-fn received(content_type: Option<&str>, body: &[u8]) -> RestResult<Received> {
+fn received(content_type: Option<&str>, body: &[u8], keys: Keys) -> RestResult<Received> {
     let kind = content_type.unwrap_or("application/json").split(';').next().unwrap_or_default().trim();
-    match kind {
-        "application/json" => read_entity(body),
+    match &*kind.to_ascii_lowercase() {
+        "application/json" => read_entity(body, keys),
         "application/atom+xml" | "application/xml" => Err(Refusal::AtomNotSupported),
         _ => Err(Refusal::MediaNotSupported),
     }

@@ -141,6 +141,7 @@ enum Task {
     Stats,
     QueryTables,
     CreateTable,
+    GetTable(String),
     DeleteTable(String),
     GetAcl(TableName),
     SetAcl(TableName),
@@ -166,6 +167,7 @@ impl Request<'_> {
             Task::SetProperties => service::set(&door.own, body).await,
             Task::Stats => Ok(service::stats(door.clock.now())),
             Task::QueryTables => tables::query(door, head).await,
+            Task::GetTable(name) => tables::get(door, head, &name).await,
             Task::CreateTable => tables::create(door, head, body).await,
             Task::DeleteTable(name) => tables::delete(door, &name, patience).await,
             Task::GetAcl(table) => {
@@ -208,6 +210,7 @@ impl Task {
             (Resource::Service, _, _) => Err(Refusal::InvalidInput),
             (Resource::Tables, Verb::Get, _) => Ok(Task::QueryTables),
             (Resource::Tables, Verb::Post, _) => Ok(Task::CreateTable),
+            (Resource::TableEntry(name), Verb::Get, _) => Ok(Task::GetTable(name)),
             (Resource::TableEntry(name), Verb::Delete, _) => Ok(Task::DeleteTable(name)),
             (Resource::Batch, Verb::Post, _) => Ok(Task::Batch),
             (Resource::Table(table), Verb::Get, Some("acl")) => Ok(Task::GetAcl(table)),
@@ -234,7 +237,7 @@ impl Task {
         match self {
             Task::GetProperties | Task::Stats => access.check(Need::ReadService),
             Task::SetProperties => access.check(Need::WriteService),
-            Task::QueryTables => access.check(Need::ListTables),
+            Task::QueryTables | Task::GetTable(_) => access.check(Need::ListTables),
             Task::CreateTable => access.check(Need::CreateTable),
             Task::DeleteTable(_) => access.check(Need::DeleteTable),
             Task::GetAcl(_) | Task::SetAcl(_) => access.check(Need::TableAcl),
@@ -253,7 +256,7 @@ impl Task {
             Task::GetProperties => Operation::GetServiceProperties,
             Task::SetProperties => Operation::SetServiceProperties,
             Task::Stats => Operation::GetServiceStats,
-            Task::QueryTables => Operation::QueryTables,
+            Task::QueryTables | Task::GetTable(_) => Operation::QueryTables,
             Task::CreateTable => Operation::CreateTable,
             Task::DeleteTable(_) => Operation::DeleteTable,
             Task::GetAcl(_) => Operation::GetTableAcl,
@@ -270,6 +273,7 @@ impl Task {
             Task::GetProperties
             | Task::Stats
             | Task::QueryTables
+            | Task::GetTable(_)
             | Task::GetAcl(_)
             | Task::Query(_)
             | Task::Get { .. } => true,
@@ -288,6 +292,7 @@ impl Task {
             Task::GetProperties | Task::Stats => "GET /".to_owned(),
             Task::SetProperties => "PUT /".to_owned(),
             Task::QueryTables => "GET Tables".to_owned(),
+            Task::GetTable(_) => "GET Tables(name)".to_owned(),
             Task::CreateTable => "POST Tables".to_owned(),
             Task::DeleteTable(_) => "DELETE Tables".to_owned(),
             Task::GetAcl(table) => format!("GET {table}?comp=acl"),

@@ -202,13 +202,14 @@ impl Verb {
 /// For formats other than JSON.
 pub(crate) fn metadata(accept: Option<&str>) -> RestResult<Metadata> {
     let Some(accept) = accept else { return Ok(Metadata::Minimal) };
+    let accept = accept.to_ascii_lowercase();
     for format in accept.split(',') {
         let mut parts = format.split(';').map(str::trim);
         let kind = parts.next().unwrap_or_default();
         if !matches!(kind, "application/json" | "json" | "*/*" | "application/*") {
             continue;
         }
-        let named = parts.find_map(|part| part.strip_prefix("odata="));
+        let named = parts.find_map(|part| part.strip_prefix("odata=")).map(|named| named.trim_matches('"'));
         return match named {
             Some("nometadata") => Ok(Metadata::None),
             Some("minimalmetadata") | None => Ok(Metadata::Minimal),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tablegate_store::model::{EdmValue, Entity, EntityKey, PropertyName, TableName, own_tables};
 use tablegate_store::table::{Batch, CommitError, IfMatch, Operation, Rejection, StoreError, TableStore};
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::error::{Refusal, RestResult, of_commit};
 
@@ -17,6 +18,8 @@ const OF_SERVICE: &str = "service";
 /// The documents that are kept.
 pub(crate) struct Own {
     store: Arc<dyn TableStore>,
+    /// Held by who reads a document to write it again.
+    changes: Mutex<()>,
 }
 
 /// Which document.
@@ -39,7 +42,12 @@ impl Document<'_> {
 
 impl Own {
     pub(crate) fn new(store: Arc<dyn TableStore>) -> Self {
-        Self { store }
+        Self { store, changes: Mutex::default() }
+    }
+
+    /// Nobody else changes a part of a document until it is given back.
+    pub(crate) async fn change(&self) -> MutexGuard<'_, ()> {
+        self.changes.lock().await
     }
 
     /// # Errors

@@ -27,6 +27,7 @@ pub(crate) async fn set(own: &Own, body: &[u8]) -> RestResult<Answer> {
     if given.name != "StorageServiceProperties" {
         return Err(Refusal::InvalidXml);
     }
+    let _change = own.change().await;
     let mut now = kept(own).await?;
     for part in given.children {
         check(&part)?;

@@ -75,6 +75,17 @@ pub(crate) async fn create(door: &Door, head: &Head, body: &[u8]) -> RestResult<
     Ok(prefer.applied(answer.with_location(&location)))
 }
 
+/// Whether a table is there, as older clients ask.
+pub(crate) async fn get(door: &Door, head: &Head, name: &str) -> RestResult<Answer> {
+    let metadata = head.metadata()?;
+    let asked = TableName::parse(name)?;
+    let table = door.tables().await?.into_iter().find(|table| *table == asked).ok_or(Refusal::Missing)?;
+    let mut body = Vec::new();
+    let context = format!("{}/$metadata#Tables/@Element", head.base);
+    write_table(&mut body, head, metadata, &table, Some(&context));
+    Ok(Answer::json(StatusCode::OK, metadata, body).with_entities(1))
+}
+
 pub(crate) async fn delete(door: &Door, name: &str, patience: Duration) -> RestResult<Answer> {
     door.drop_table(&TableName::parse(name)?, patience).await?;
     Ok(Answer::new(StatusCode::NO_CONTENT))

@@ -117,8 +117,9 @@ impl Guests {
         !self.engine.catalog().is_doomed(table)
     }
 
-    /// The SQL name of a table of the store, as `DROP TABLE` takes it.
-    pub fn name_of(&self, table: &TableName) -> String {
+    /// The SQL name of a table of the store, as `DROP TABLE` takes it; `None` where SQL calls something else so, which is
+    /// stored under another name.
+    pub fn name_of(&self, table: &TableName) -> Option<String> {
         self.engine.catalog().name_of_stored(table)
     }
 

@@ -86,6 +86,66 @@ async fn a_value_that_is_not_of_the_declared_type_is_an_error_where_it_is_read()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_without_a_declared_value_is_an_error_where_it_is_read() {
+    let both = Both::open().await;
+    both.run(r#"CREATE TABLE orders ("PartitionKey" text, "RowKey" text, n int NOT NULL, m int)"#).await;
+    assert_eq!(both.put(ORDER, r#"{"m":5}"#).await.status, 204);
+    assert_eq!(both.ask("SELECT m FROM orders").await, "5");
+    let error = both.sql.simple_query("SELECT n FROM orders").await.unwrap_err();
+    let error = error.as_db_error().expect("the server says so");
+    assert_eq!((error.code().code(), error.column()), ("23502", Some("n")));
+    assert!(error.hint().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_property_called_as_what_the_system_keeps_is_one_among_others() {
+    let both = Both::open().await;
+    assert_eq!(both.send("POST", "/Tables", r#"{"TableName":"orders"}"#).await.status, 201);
+    assert_eq!(both.put(ORDER, r#"{"etag":"mine","n":1}"#).await.status, 204);
+    both.run("UPDATE orders SET n = n + 1").await;
+    assert_eq!(both.ask("SELECT etag || n FROM orders FOR UPDATE").await, "mine2");
+    both.run("DELETE FROM orders").await;
+    assert_eq!(both.ask("SELECT count(*) FROM orders").await, "0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_is_made_and_dropped_by_its_stored_name() {
+    let both = Both::open().await;
+    assert_eq!(both.send("POST", "/Tables", r#"{"TableName":"first"}"#).await.status, 201);
+    assert_eq!(both.put("/first(PartitionKey='p',RowKey='1')", r#"{"n":1}"#).await.status, 204);
+    both.run("ALTER TABLE first RENAME TO second").await;
+    both.run("CREATE TABLE plain (id int PRIMARY KEY) WITH (table = 'PlainStore')").await;
+    // SQL calls others so.
+    for name in ["second", "plain"] {
+        let made = both.send("POST", "/Tables", &format!(r#"{{"TableName":"{name}"}}"#)).await;
+        assert_eq!((made.status, made.code().as_deref()), (409, Some("TableAlreadyExists")), "{name}");
+        assert_eq!(both.send("GET", &format!("/Tables('{name}')"), "").await.status, 404, "{name}");
+        assert_eq!(both.send("DELETE", &format!("/Tables('{name}')"), "").await.status, 404, "{name}");
+    }
+    assert_eq!(both.ask("SELECT n FROM second").await, "1");
+    assert_eq!(
+        both.send("GET", "/Tables('PLAINSTORE')?$format=application/json;odata=nometadata", "").await.body,
+        r#"{"TableName":"PlainStore"}"#
+    );
+    assert_eq!(both.send("DELETE", "/Tables('first')", "").await.status, 204);
+    assert_eq!(both.ask("SELECT count(*) FROM pg_class WHERE relname IN ('first', 'second')").await, "0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn policies_end_with_their_table_whoever_drops_it() {
+    let both = Both::open().await;
+    let table = r#"{"TableName":"shared"}"#;
+    assert_eq!(both.send("POST", "/Tables", table).await.status, 201);
+    let policies = "<SignedIdentifiers><SignedIdentifier><Id>p</Id><AccessPolicy><Permission>r</Permission></AccessPolicy>\
+        </SignedIdentifier></SignedIdentifiers>";
+    assert_eq!(both.send("PUT", "/shared?comp=acl", policies).await.status, 204);
+    assert!(both.send("GET", "/shared?comp=acl", "").await.body.contains("<Id>p</Id>"));
+    both.run("DROP TABLE shared").await;
+    assert_eq!(both.send("POST", "/Tables", table).await.status, 201);
+    assert!(!both.send("GET", "/shared?comp=acl", "").await.body.contains("<Id>"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_write_waits_for_a_row_that_sql_has_locked() {
     let both = Both::open().await;
     both.run(r#"CREATE TABLE orders ("PartitionKey" text, "RowKey" text, n int)"#).await;

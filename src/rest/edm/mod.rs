@@ -4,5 +4,5 @@ pub(crate) mod datetime;
 mod read;
 mod write;
 
-pub(crate) use self::read::{Received, read_entity};
+pub(crate) use self::read::{Keys, Received, read_entity};
 pub(crate) use self::write::{EntityWriter, Metadata, Selection, write_string};

@@ -25,11 +25,19 @@ pub(crate) struct Received {
 const NAMES_MAX: usize = 2 * CUSTOM_PROPERTIES_MAX + 32;
 const TYPE_ANNOTATION: &str = "@odata.type";
 
+/// Where the keys of an entity stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keys {
+    InBody,
+    /// In the address: what the body says of them, of whatever type, does not count.
+    InAddress,
+}
+
 /// Reads a body.
 ///
 /// # Errors
 /// For what is no JSON, and no entity that the service takes.
-pub(crate) fn read_entity(body: &[u8]) -> RestResult<Received> {
+pub(crate) fn read_entity(body: &[u8], keys: Keys) -> RestResult<Received> {
     let Names { values, is_beyond } = serde_json::from_slice(body).map_err(|_| Refusal::InvalidInput)?;
     if is_beyond {
         return Err(Refusal::TooManyProperties);
@@ -49,6 +57,7 @@ pub(crate) fn read_entity(body: &[u8]) -> RestResult<Received> {
         }
         let edm_type = if has_annotations { annotation(name)? } else { None };
         match &**name {
+            "PartitionKey" | "RowKey" if keys == Keys::InAddress => {}
             "PartitionKey" => set_key(&mut received.partition, value, edm_type)?,
             "RowKey" => set_key(&mut received.row, value, edm_type)?,
             name => {
@@ -84,6 +93,11 @@ fn edm_type(name: &str) -> RestResult<EdmType> {
     EdmType::ALL.into_iter().find(|known| known.name() == name).ok_or(Refusal::InvalidInput)
 }
 
+/// Clients write it as their language does: `True`, `false`.
+fn boolean(text: &str) -> Option<bool> {
+    text.to_ascii_lowercase().parse().ok()
+}
+
 /// A value as JSON has it.
 #[derive(Debug, Clone, PartialEq)]
 enum Raw<'a> {
@@ -114,7 +128,7 @@ impl Raw<'_> {
             Some(EdmType::Double) => self.double().map(EdmValue::Double),
             Some(EdmType::Boolean) => match self {
                 Raw::Boolean(value) => Some(EdmValue::Boolean(*value)),
-                other => other.parsed().map(EdmValue::Boolean),
+                other => other.text().and_then(boolean).map(EdmValue::Boolean),
             },
             Some(EdmType::DateTime) => self.text().and_then(datetime::parse).map(EdmValue::DateTime),
             Some(EdmType::Guid) => self.text().and_then(parse_guid).map(EdmValue::Guid),
@@ -262,7 +276,7 @@ mod tests {
     use super::*;
 
     fn value(body: &str) -> RestResult<Option<EdmValue>> {
-        read_entity(body.as_bytes()).map(|received| received.properties.get("a").cloned())
+        read_entity(body.as_bytes(), Keys::InBody).map(|received| received.properties.get("a").cloned())
     }
 
     #[test]
@@ -276,6 +290,8 @@ mod tests {
             (r#"{"a@odata.type":"Edm.Int64","a":"9007199254740993"}"#, EdmValue::Int64(9_007_199_254_740_993)),
             (r#"{"a":5,"a@odata.type":"Edm.Int64"}"#, EdmValue::Int64(5)),
             (r#"{"a":5,"a@odata.type":"Edm.Double"}"#, EdmValue::Double(5.0)),
+            (r#"{"a":0.9452706955539223}"#, EdmValue::Double(0.945_270_695_553_922_3)),
+            (r#"{"a":"True","a@odata.type":"Edm.Boolean"}"#, EdmValue::Boolean(true)),
             (r#"{"a":"-Infinity","a@odata.type":"Edm.Double"}"#, EdmValue::Double(f64::NEG_INFINITY)),
             (r#"{"a":"AAH/","a@odata.type":"Edm.Binary"}"#, EdmValue::Binary([0, 1, 255].into())),
         ];
@@ -313,6 +329,25 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_any_type_do_not_count_beside_those_of_the_address() {
+        let body =
+            r#"{"PartitionKey":"2024-01-01T00:00:00Z","PartitionKey@odata.type":"Edm.DateTime","RowKey":null,"a":1}"#;
+        let received = read_entity(body.as_bytes(), Keys::InAddress).unwrap();
+        assert_eq!((received.partition, received.row, received.properties.len()), (None, None, 1));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn numbers_are_read_to_the_last_bit(bits: u64) {
+            let number = f64::from_bits(bits);
+            if number.is_finite() {
+                let read = value(&format!(r#"{{"a":{number:e},"a@odata.type":"Edm.Double"}}"#));
+                proptest::prop_assert!(matches!(read, Ok(Some(EdmValue::Double(read))) if read.to_bits() == number.to_bits()));
+            }
+        }
+    }
+
+    #[test]
     fn names_are_checked() {
         assert_eq!(value(r#"{"a-b":1}"#), Err(Refusal::PropertyNameInvalid));
         assert_eq!(value(&format!(r#"{{"{}":1}}"#, "n".repeat(256))), Err(Refusal::PropertyNameTooLong));
@@ -326,7 +361,7 @@ mod tests {
     fn the_systems_own_are_left_out() {
         let body = r#"{"odata.etag":"x","odata.metadata":"y","Timestamp@odata.type":"Edm.DateTime","Timestamp":"z",
             "PartitionKey":"p","RowKey":""}"#;
-        let received = read_entity(body.as_bytes()).unwrap();
+        let received = read_entity(body.as_bytes(), Keys::InBody).unwrap();
         assert_eq!((received.partition.as_deref(), received.row.as_deref()), (Some("p"), Some("")));
         assert!(received.properties.is_empty());
     }

@@ -395,7 +395,8 @@ fn generation_suffix(generation: u32) -> String {
     format!("G{generation}")
 }
 
-/// The system columns that are not among the visible ones.
+/// The system columns that are not among the visible ones. Where a property has the name of one, that gets a further name:
+/// statements find it by what it is.
 pub(super) fn hidden_columns(visible: &[RelationColumn]) -> Vec<RelationColumn> {
     let system = [
         ("PartitionKey", SqlType::Text, ColumnSource::PartitionKey),
@@ -405,8 +406,14 @@ pub(super) fn hidden_columns(visible: &[RelationColumn]) -> Vec<RelationColumn> 
     ];
     system
         .into_iter()
-        .filter(|(name, _, _)| visible.iter().all(|c| c.name != *name))
-        .map(|(name, sql_type, source)| system_column(name, sql_type, source, true))
+        .filter(|(_, _, source)| visible.iter().all(|c| c.source != *source))
+        .map(|(name, sql_type, source)| {
+            let mut free = name.to_owned();
+            while visible.iter().any(|c| c.name == free) {
+                free.push('_');
+            }
+            system_column(&free, sql_type, source, true)
+        })
         .collect()
 }
 

@@ -209,11 +209,15 @@ impl Catalog {
         public.state().owner_of(&stored).map_or_else(|| found::found_oid(&stored), |owner| owner.relation.oid)
     }
 
-    /// The SQL name of a table of the server's own store, declared or found.
-    pub(crate) fn name_of_stored(&self, table: &TableName) -> String {
+    /// The SQL name of a table of the server's own store, declared or found; `None` where something that is stored under
+    /// another name has the one that it would be found by.
+    pub(crate) fn name_of_stored(&self, table: &TableName) -> Option<String> {
         let public = &self.parts.public;
-        let owner = public.state().owner_of(&public.stored_as(table)).map(|owner| owner.relation.name.clone());
-        owner.unwrap_or_else(|| table.as_str().to_owned())
+        let state = public.state();
+        match state.owner_of(&public.stored_as(table)) {
+            Some(owner) => Some(owner.relation.name.clone()),
+            None => (!state.has_name(&PlacedName::public(table.as_str()))).then(|| table.as_str().to_owned()),
+        }
     }
 
     /// An OID that nothing had before, and all of the block behind it.

@@ -188,7 +188,9 @@ impl CatalogView {
         for (_, table) in self.state.tables.iter().filter(|(name, _)| name.place == part.place) {
             relations.push(self.relation_of(readers, table).await?);
         }
-        stored.retain(|stored| self.can_be_found(&part.stored_as(stored)));
+        // One whose name is another's, stored elsewhere, cannot be named.
+        let is_free = |stored: &TableName| !self.state.has_name(&PlacedName::new(part.place, stored.as_str()));
+        stored.retain(|stored| self.can_be_found(&part.stored_as(stored)) && is_free(stored));
         for stored in part.strangers_among(stored).await? {
             relations.push(self.observed_relation(readers, &part.stored_as(&stored), None).await?);
         }

@@ -57,6 +57,8 @@ pub(super) struct Outcome {
     inserted: Vec<usize>,
     /// Rows as they are after an update.
     updated: Vec<RecordBatch>,
+    /// Which rows of the batch these met.
+    met: Vec<usize>,
 }
 
 impl Outcome {
@@ -64,14 +66,22 @@ impl Outcome {
         (self.inserted.len() + self.updated.iter().map(RecordBatch::num_rows).sum::<usize>()) as u64
     }
 
-    /// All changed rows, in the relation's columns, for RETURNING.
+    /// All changed rows, in the relation's columns, for RETURNING: in the order in which they were given, as PostgreSQL returns them.
     pub(super) fn rows_after(
         self,
         incoming: &(dyn Fn() -> SqlResult<RecordBatch> + Sync),
     ) -> SqlResult<Vec<RecordBatch>> {
         let mut rows = self.updated;
-        rows.push(pick(&incoming()?, &self.inserted)?);
-        Ok(rows)
+        let inserted = pick(&incoming()?, &self.inserted)?;
+        let schema = inserted.schema();
+        rows.push(inserted);
+        let given = [self.met, self.inserted].concat();
+        if given.is_sorted() {
+            return Ok(rows);
+        }
+        let mut order: Vec<usize> = (0..given.len()).collect();
+        order.sort_unstable_by_key(|place| given[*place]);
+        Ok(vec![pick(&concat_batches(&schema, &rows)?, &order)?])
     }
 }
 
@@ -122,7 +132,7 @@ impl OnConflict {
         incoming: &(dyn Fn() -> SqlResult<RecordBatch> + Sync),
         writes: &mut Writes<'_>,
     ) -> SqlResult<Outcome> {
-        let mut outcome = Outcome { inserted: Vec::new(), updated: Vec::new() };
+        let mut outcome = Outcome { inserted: Vec::new(), updated: Vec::new(), met: Vec::new() };
         let mut existing: Vec<(usize, StoredEntity)> = Vec::new();
         if matches!(self, OnConflict::Refuse) && writes.insert_rows(rows, None).await? {
             outcome.inserted.extend(0..rows.len());
@@ -156,7 +166,8 @@ impl OnConflict {
         {
             let incoming = incoming()?;
             // Boxed: what a future holds is moved with it, and most statements have nothing to update.
-            outcome.updated = Box::pin(update.write(planner, parameters, &existing, &incoming, writes)).await?;
+            let updated = Box::pin(update.write(planner, parameters, &existing, &incoming, writes)).await?;
+            (outcome.updated, outcome.met) = updated;
         }
         Ok(outcome)
     }
@@ -225,14 +236,14 @@ impl UpdateExisting {
         existing: &[(usize, StoredEntity)],
         incoming: &RecordBatch,
         writes: &mut Writes<'_>,
-    ) -> SqlResult<Vec<RecordBatch>> {
+    ) -> SqlResult<(Vec<RecordBatch>, Vec<usize>)> {
         let rows: Vec<usize> = existing.iter().map(|(row, _)| *row).collect();
         let stored: Vec<&StoredEntity> = existing.iter().map(|(_, stored)| stored).collect();
         let before = relation_rows(self.rows.relation(), &stored)?;
         let given = self.met.given(&before, &pick(incoming, &rows)?)?;
         let changes = self.rows.changes.bind(planner)?;
         let mut batches = self.meant.run_over(planner, (&self.query, &self.planned), parameters, &given).await?;
-        let mut after = Vec::new();
+        let (mut after, mut met) = (Vec::new(), Vec::new());
         while let Some(batch) = batches.next().await {
             let batch = batch?;
             let ordinals = batch.column(0).as_primitive::<arrow::datatypes::Int64Type>().clone();
@@ -245,10 +256,11 @@ impl UpdateExisting {
                 let base = stored[*ordinal];
                 once(writes, &base.entity.key)?;
                 self.rows.write(writes, &base.entity.key, &base.etag, &values, row).await?;
+                met.push(rows[*ordinal]);
             }
             after.push(changed);
         }
-        Ok(after)
+        Ok((after, met))
     }
 }
 

@@ -199,7 +199,10 @@ impl<'a> Writes<'a> {
         let current = self.lock_current(key).await?;
         if self.claims().is_some_and(Claims::keeps_snapshot) {
             let seen = self.current(key).await?;
-            if seen.map(|entity| entity.etag) != current.as_ref().map(|entity| entity.etag.clone()) {
+            // One that is gone by now is in nobody's way.
+            if let Some(current) = &current
+                && seen.is_none_or(|seen| seen.etag != current.etag)
+            {
                 return Err(changed_since_snapshot(&self.relation, key, Found::Changed));
             }
         }

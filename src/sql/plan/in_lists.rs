@@ -2,7 +2,7 @@
 //!
 //! It makes one list of two about the same value. It holds items that are written differently for different: it takes `a IN (b, 1) AND
 //! a IN (c, 2)` for false, and `a IN ($1, $2) AND a IN ($3, $4)` where parameters stand in their places. And it forgets NULL: it takes
-//! `a NOT IN (1, 2) OR a NOT IN (3, 4)` for true. So where there are several such lists, they are written as the comparisons that
+//! `a NOT IN (1, 2) OR a NOT IN (3, 4)` for true, and `a IN (1, 2) AND a NOT IN (1, NULL)` for `a = 2`. So where there are several such lists, they are written as the comparisons that
 //! they stand for.
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use crate::expr::{conjunction, disjunction};
 /// # Errors
 /// None are expected: walking through a plan returns a `Result`, but nothing in it fails.
 pub(super) fn told(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let (mut lists, mut are_constant) = (0_usize, true);
+    let (mut lists, mut are_constant, mut have_nulls) = (0_usize, true, false);
     let mut excluded: HashMap<Expr, usize> = HashMap::new();
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
@@ -28,6 +28,7 @@ pub(super) fn told(plan: LogicalPlan) -> Result<LogicalPlan> {
                 if let Expr::InList(list) = part {
                     lists += 1;
                     are_constant &= !is_open(list);
+                    have_nulls |= has_null(list);
                     if list.negated {
                         *excluded.entry(list.expr.as_ref().clone()).or_default() += 1;
                     }
@@ -36,11 +37,13 @@ pub(super) fn told(plan: LogicalPlan) -> Result<LogicalPlan> {
             })
         })
     })?;
-    if lists < 2 || (are_constant && excluded.values().all(|lists| *lists < 2)) {
+    if lists < 2 || (are_constant && !have_nulls && excluded.values().all(|lists| *lists < 2)) {
         return Ok(plan);
     }
-    let is_mistaken =
-        |list: &InList| is_open(list) || (list.negated && excluded.get(&*list.expr).is_some_and(|lists| *lists > 1));
+    let is_mistaken = |list: &InList| {
+        let is_excluded_twice = list.negated && excluded.get(&*list.expr).is_some_and(|lists| *lists > 1);
+        is_open(list) || has_null(list) || is_excluded_twice
+    };
     let told = plan.transform_up_with_subqueries(|node| {
         let names = NamePreserver::new(&node);
         node.map_expressions(|expr| {
@@ -60,6 +63,10 @@ pub(super) fn told(plan: LogicalPlan) -> Result<LogicalPlan> {
 /// Whether it has items that are no constants.
 fn is_open(list: &InList) -> bool {
     list.list.iter().any(|item| !matches!(item, Expr::Literal(..)))
+}
+
+fn has_null(list: &InList) -> bool {
+    list.list.iter().any(|item| matches!(item, Expr::Literal(value, _) if value.is_null()))
 }
 
 fn compared(list: InList) -> Expr {

@@ -383,7 +383,9 @@ impl ExecutionPlan for EntityScanExec {
     }
 
     fn try_pushdown_sort(&self, order: &[PhysicalSortExpr]) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
-        let reversed = self.reversible.then(|| self.reversed()).transpose()?;
+        // The first rows of one direction are not those of the other.
+        let may_turn = self.reversible && self.fetch.is_none();
+        let reversed = may_turn.then(|| self.reversed()).transpose()?;
         for scan in [Some(self.clone()), reversed].into_iter().flatten() {
             if scan.properties.eq_properties.ordering_satisfy(order.to_vec())? {
                 return Ok(SortOrderPushdownResult::Exact { inner: Arc::new(scan) });

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use tablegate_store::model::StoredEntity;
 use tablegate_store::table::{EntityColumns, ScanColumn, ScanColumns, dictionary_type};
 use tablegate_types::edm;
-use tablegate_types::error::SqlResult;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use crate::relation::{ColumnSource, Relation};
@@ -95,8 +95,20 @@ impl RowLayout {
     pub(super) fn assemble(&self, scanned: &RecordBatch) -> SqlResult<RecordBatch> {
         let columns = self.sources.iter().map(|source| source.column(scanned)).collect::<SqlResult<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(scanned.num_rows()));
+        let is_missing = |(field, column): &(&FieldRef, &ArrayRef)| !field.is_nullable() && column.null_count() > 0;
+        if let Some((field, _)) = self.schema.fields().iter().zip(&columns).find(is_missing) {
+            return Err(not_there(field.name()));
+        }
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }
+}
+
+/// A row that another client of the store wrote, without a value that its table's declaration asks for.
+fn not_there(column: &str) -> Box<SqlError> {
+    let message = format!("a stored row has no value for column \"{column}\", which is declared NOT NULL");
+    let mut error = SqlError::new(ErrorKind::NotNullViolation, message);
+    error.column = Some(column.to_owned());
+    error.with_hint("Give the row the value where it was written, or ALTER TABLE ... ALTER COLUMN ... DROP NOT NULL.")
 }
 
 impl Source {

@@ -105,7 +105,10 @@ impl Session {
             run.given = Box::pin(locked).await?;
         }
         for _ in 0..RUNS_MAX {
-            let fresh = Box::pin(self.refreshed(change, &run)).await?;
+            let fresh = match self.is_known_current(change) {
+                true => None,
+                false => Box::pin(self.refreshed(change, &run)).await?,
+            };
             let dml = fresh.as_ref().unwrap_or(change.dml);
             self.check_target(dml).await?;
             match self.change_once(dml, &run, parameters, unit, claims.take()).await? {
@@ -199,13 +202,16 @@ impl Session {
         Ok(())
     }
 
+    /// Whether nothing that the statement was planned from has changed since that was last looked at.
+    fn is_known_current(&self, change: &Change<'_>) -> bool {
+        let version = self.catalog_version();
+        change.around.is_none() && change.current_in.is_some_and(|current_in| current_in.is(version))
+    }
+
     /// The statement planned anew when one of its tables or views changed since it was prepared, or to read what its
     /// sub-queries locked.
     async fn refreshed(&self, change: &Change<'_>, run: &Run) -> SqlResult<Option<PreparedDml>> {
         let Change { dml, command, declared, around, current_in } = change;
-        if around.is_none() && current_in.is_some_and(|current_in| current_in.is(self.catalog_version())) {
-            return Ok(None);
-        }
         let planner = self.planner_on(run.reads.clone()).with(run.given.clone());
         let mut is_current = around.is_none();
         for target in dml.targets() {
@@ -264,7 +270,8 @@ impl Session {
         let mut writes = writes.locking_early(run.locks_early);
         let done = match way {
             Way::Rows(rows) => insert_all(rows, &mut writes).await,
-            Way::Planned(planner) => dml.run(&planner, parameters, &mut writes).await,
+            // Not what most changes are: its future must not make theirs larger, which are moved.
+            Way::Planned(planner) => Box::pin(dml.run(&planner, parameters, &mut writes)).await,
         };
         let result = match done {
             Ok(changed) => Ok(changed),

@@ -122,6 +122,25 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         match &prepared.statement.command {
+            Command::Transaction(command) => self.run_transaction(command).await,
+            Command::Deallocate(name) => self.run_deallocate(name.as_deref()),
+            Command::SetConfig(call) => self.run_set_config(call),
+            Command::Notify(command) => self.run_notify(command),
+            Command::Show(name) => self.run_show(name),
+            Command::Set(set) => self.run_set(set),
+            Command::Reset(name) => self.run_reset(name.as_deref()),
+            // Their futures must not make those of the ones above larger, which are many in a second.
+            _ => Box::pin(self.run_long_utility(prepared, parameters, position)).await,
+        }
+    }
+
+    async fn run_long_utility(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[ScalarValue],
+        position: Position,
+    ) -> SqlResult<Outcome> {
+        match &prepared.statement.command {
             Command::CreateTable(create) => self.create_table(create, position).await,
             Command::AlterTable(alter) => self.alter_table(alter, position).await,
             Command::CreateTableAs(command) => self.create_table_as(command, position).await,
@@ -145,23 +164,22 @@ impl Session {
             }
             Command::Lock(lock) => self.run_lock(lock).await,
             Command::Explain(explain) => self.run_explain(explain, parameters, &prepared.declared, position).await,
-            Command::Transaction(command) => self.run_transaction(command).await,
             Command::Cursor(command) => self.run_cursor(command).await,
             Command::Prepare(command) => self.run_prepare(command, prepared.statement.whole_text()).await,
             Command::Execute(command) => self.run_execute(command, position).await,
-            Command::Deallocate(name) => self.run_deallocate(name.as_deref()),
-            Command::SetConfig(call) => self.run_set_config(call),
-            Command::Notify(command) => self.run_notify(command),
-            Command::Show(name) => self.run_show(name),
-            Command::Set(set) => self.run_set(set),
-            Command::Reset(name) => self.run_reset(name.as_deref()),
-            // Rarely run: its future must not make those of all others larger.
-            Command::Discard(what) => Box::pin(self.discard(*what, position)).await,
+            Command::Discard(what) => self.discard(*what, position).await,
             Command::Grant(command) => self.run_grant(command, position).await,
             Command::Role(command) => self.run_role(command).await,
             Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {
                 Err(SqlError::new(ErrorKind::Internal, "a statement with a plan was run without it"))
             }
+            Command::Transaction(_)
+            | Command::Deallocate(_)
+            | Command::SetConfig(_)
+            | Command::Notify(_)
+            | Command::Show(_)
+            | Command::Set(_)
+            | Command::Reset(_) => Err(SqlError::new(ErrorKind::Internal, "a short statement was run as a long one")),
         }
     }
 

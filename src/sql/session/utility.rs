@@ -109,7 +109,7 @@ impl Session {
     }
 
     pub(super) fn check_outside_block(&self, command: &str) -> SqlResult<()> {
-        if !self.transaction.in_block() {
+        if !self.transaction.is_open() {
             return Ok(());
         }
         let message = format!("{command} cannot run inside a transaction block");

@@ -60,7 +60,10 @@ pub(super) fn windowed(window: Window) -> Result<LogicalPlan> {
         changed |= plain.is_some();
         plain.map_or(column, |plain| plain.alias_qualified(qualifier.cloned(), field.name()))
     });
-    let columns: Vec<Expr> = columns.collect();
+    // The number of the grouping set is the engine's own affair, and is not there in the end.
+    let is_shown =
+        |column: &Expr| !matches!(column, Expr::Column(column) if column.name == Aggregate::INTERNAL_GROUPING_ID);
+    let columns: Vec<Expr> = columns.filter(is_shown).collect();
     if !changed {
         return Ok(LogicalPlan::Window(window));
     }

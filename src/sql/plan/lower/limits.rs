@@ -31,7 +31,9 @@ impl Lowering<'_> {
         if query.limit.is_none() && query.offset.is_none() {
             return Ok(plan);
         }
-        if query.with_ties || asks(query) {
+        // The engine keeps rows sorted below a limit, and not below what only skips some of them.
+        let skips_alone = query.limit.is_none() && !order.is_empty();
+        if query.with_ties || asks(query) || skips_alone {
             return self.numbered(plan, order, level);
         }
         let around = Around::new(self, level, plan.schema().clone());

@@ -99,6 +99,8 @@ impl Join {
     fn leaves_out_unmatched(&self, side: usize) -> bool {
         use JoinType as J;
         match side {
+            // NOT IN asks whether there is any row of it, and whether one is NULL.
+            1 if self.is_not_in => false,
             0 => matches!(self.join_type, J::Inner | J::Right | J::RightSemi | J::RightAnti | J::LeftSemi),
             _ => matches!(self.join_type, J::Inner | J::Left | J::LeftSemi | J::LeftAnti | J::LeftMark | J::RightSemi),
         }

@@ -95,15 +95,22 @@ impl Unnester {
     }
 }
 
-/// Whether what the sub-queries of an expression take from outside are columns of this plan.
+/// Whether what the sub-queries of an expression take from outside are columns of this plan, and what is compared with their rows too.
 fn refers_only_to(expr: &Expr, plan: &LogicalPlan) -> Result<bool> {
     let mut only = true;
     expr.apply(|expr| {
+        let is_of_plan = |operand: &Expr| operand.column_refs().iter().all(|column| plan.schema().has_column(column));
         let subquery = match expr {
             Expr::ScalarSubquery(subquery) => subquery,
             Expr::Exists(exists) => &exists.subquery,
-            Expr::InSubquery(within) => &within.subquery,
-            Expr::SetComparison(set) => &set.subquery,
+            Expr::InSubquery(within) => {
+                only &= is_of_plan(&within.expr);
+                &within.subquery
+            }
+            Expr::SetComparison(set) => {
+                only &= is_of_plan(&set.expr);
+                &set.subquery
+            }
             _ => return Ok(TreeNodeRecursion::Continue),
         };
         only &= subquery.outer_ref_columns.iter().all(|outer| match outer {
