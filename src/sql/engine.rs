@@ -43,7 +43,7 @@ use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
 use super::tx::{Claims, HeldBackSpace, Locks, Serial, WriteSpace};
 use super::workers::Workers;
-use super::{false_order, stoppable, tuning};
+use super::{false_order, guarded_rules, stoppable, tuning};
 use crate::calls::StatementMoments;
 
 /// What the server is told about itself.
@@ -157,7 +157,9 @@ impl Engine {
                 .with_window_functions(SessionStateDefaults::default_window_functions())
                 .with_table_function_list(series())
                 .with_analyzer_rules(stoppable::analyses(tuning::with_own_coercion(Analyzer::new().rules)))
-                .with_optimizer_rules(stoppable::rules(tuning::without_written_order(Optimizer::new().rules)))
+                .with_optimizer_rules(stoppable::rules(guarded_rules::guarded(tuning::without_written_order(
+                    Optimizer::new().rules,
+                ))))
                 .with_physical_optimizer_rules(physical_rules())
                 .build();
             let recorder = Recorder::new(store.clone());

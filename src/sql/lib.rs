@@ -23,6 +23,7 @@ mod expr;
 mod false_order;
 mod findings;
 mod grouping;
+mod guarded_rules;
 mod guest;
 mod handles;
 mod in_turn;

@@ -43,6 +43,7 @@ const ROOMS: &[&str] = &[
     "database",
     "calls",
     "expr",
+    "guarded_rules",
     "false_order",
     "lost_order",
     "apart",

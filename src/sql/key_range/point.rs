@@ -12,6 +12,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use tablegate_store::model::{Cut, EntityKey, PartitionKey, Span};
 use tablegate_store::table::KeyRange;
 use tablegate_types::key_codec::{KEY_BYTES, PartitionScheme};
+use tablegate_types::sql_type::SqlType;
 
 use super::from_logical::flatten;
 use super::predicate::{KeyView, Operand};
@@ -190,6 +191,17 @@ fn not_widened<'e>(expr: &'e Expr, column: &dyn Fn(&str) -> Option<DataType>) ->
     }
 }
 
+/// What loses the spaces at its end, which do not count where it is compared with a char(n): keys are without them.
+fn not_trimmed<'e>(expr: &'e Expr, relation: &Relation, column: usize) -> &'e Expr {
+    let Expr::ScalarFunction(call) = expr else { return expr };
+    let key = relation.key_columns().get(column).and_then(|key| relation.columns.get(*key));
+    let is_char = key.is_some_and(|key| matches!(key.sql_type, SqlType::Char(_)));
+    match call.args.as_slice() {
+        [text] if is_char && call.func.name() == "rtrim" => text,
+        _ => expr,
+    }
+}
+
 /// The parts of a conjunction; `None` for one that is no comparison of a key column.
 fn comparisons<'a>(relation: &'a Relation, filters: &'a [Expr]) -> impl Iterator<Item = Option<Comparison>> {
     let keys = KeyView { relation, codec: &relation.codec };
@@ -205,6 +217,6 @@ fn comparisons<'a>(relation: &'a Relation, filters: &'a [Expr]) -> impl Iterator
             _ => return None,
         };
         let Operand::Column { column, .. } = Operand::column(&keys, name) else { return None };
-        Some(Comparison { column, operator, value: Wanted::of(value)? })
+        Some(Comparison { column, operator, value: Wanted::of(not_trimmed(value, relation, column))? })
     })
 }

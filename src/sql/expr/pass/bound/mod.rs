@@ -288,6 +288,11 @@ impl Pass<'_> {
                     Expr::Placeholder(Placeholder { field: None, .. }) => {
                         return Err(SqlError::not_supported("a parameter without a type"));
                     }
+                    // Spaces at the end of a char(n) count for nothing.
+                    typed if expr.ty.oid == oids::BPCHAR => {
+                        let operand = self.operand(typed, schema)?;
+                        self.bound_call("rtrim", vec![operand], around)?
+                    }
                     // It comes as a number, or as a name.
                     typed => self.named_by_parameter(typed, around)?,
                 }
