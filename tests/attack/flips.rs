@@ -36,7 +36,7 @@ const TABLES: &str = "
     INSERT INTO \"Raw\" VALUES ('a', '1', 'one'), ('a', '2', NULL), ('b', '', 'three');
     CREATE SEQUENCE counter START 17;
     CREATE VIEW crowded AS SELECT country, count(*) AS cities, max(people) AS most FROM places GROUP BY country;
-    VACUUM FULL readings; VACUUM FULL places;
+    COMMIT; VACUUM FULL readings; VACUUM FULL places;
     UPDATE readings SET t = 'changed later' WHERE id % 100 = 0;
     DELETE FROM readings WHERE id % 250 = 0;
     INSERT INTO places VALUES ('c9', 'the last', 1)";

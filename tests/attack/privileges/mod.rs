@@ -36,7 +36,7 @@ const OWNED: &str = "
     CREATE VIEW peek AS SELECT * FROM vault;
     CREATE VIEW peek2 AS SELECT card FROM peek;
     CREATE VIEW window_on AS SELECT id FROM vault;
-    VACUUM FULL vault; VACUUM FULL ledger; VACUUM FULL raw; VACUUM FULL inbox;
+    COMMIT; VACUUM FULL vault; VACUUM FULL ledger; VACUUM FULL raw; VACUUM FULL inbox;
     ANALYZE vault; ANALYZE ledger;
     GRANT SELECT ON shared, window_on TO mallory;
     GRANT INSERT, UPDATE, DELETE ON inbox TO mallory;
