@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::support::PATIENCE;
 use crate::support::lines::lines;
+use crate::support::until_idle;
 use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::sql::outcome::Outcome;
 use tablegate::sql::session::{Position, Session, SessionOptions};
@@ -43,16 +43,6 @@ async fn session_of_engine() -> (Session, Arc<Engine>, tempfile::TempDir) {
     run(&mut session, &format!("INSERT INTO flights {rows}")).await;
     tokio::task::spawn_blocking(move || store.build_segments()).await.unwrap();
     (session, engine, folder)
-}
-
-/// Waits until nothing is left of a statement that has failed, and so none of its memory.
-async fn until_idle(engine: &Engine) {
-    let idle = async {
-        while engine.tasks() > 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, idle).await.expect("what was given up ends");
 }
 
 async fn try_run(session: &mut Session, sql: &str) -> SqlResult<Vec<String>> {
@@ -148,7 +138,7 @@ async fn what_functions_make_has_room_in_the_memory_or_is_not_made() {
     ] {
         let refused = try_run(&mut session, sql).await.unwrap_err();
         assert_eq!((refused.kind, refused.hint.is_some()), (ErrorKind::OutOfMemory, true), "{sql}: {refused:?}");
-        until_idle(&engine).await;
+        until_idle(|| engine.tasks() > 0).await;
     }
     for (sql, answer) in [
         ("SELECT count(*) FROM regexp_split_to_table(repeat('a,', 500000), ',')", "|500001"),
@@ -159,7 +149,7 @@ async fn what_functions_make_has_room_in_the_memory_or_is_not_made() {
     }
     let refused = try_run(&mut session, "SELECT repeat(a, 20000000) FROM flights WHERE part = 0").await.unwrap_err();
     assert_eq!(refused.kind, ErrorKind::LimitExceeded, "{refused:?}");
-    until_idle(&engine).await;
+    until_idle(|| engine.tasks() > 0).await;
     assert_eq!(run(&mut session, &repeated(10)).await, [format!("|{ROWS}")]);
 }
 

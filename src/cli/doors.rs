@@ -41,12 +41,8 @@ impl Coordinator for BesideSql {
     }
 
     async fn create_table(&self, table: &TableName) -> Result<(), Objection> {
-        // What SQL keeps for itself is there, or is going to be.
-        if own_tables::contains(table) {
-            return Err(Objection::Store(StoreError::TableExists(table.clone())));
-        }
-        // It would be a second one of this name in SQL, which nobody could reach there.
-        if self.0.name_of(table).is_none() {
+        // What SQL keeps for itself is there, or is going to be; and a second one of a name in SQL nobody could reach there.
+        if own_tables::contains(table) || self.0.name_of(table).is_none() {
             return Err(Objection::Store(StoreError::TableExists(table.clone())));
         }
         Ok(self.0.engine().stores().public().create_table(table).await?)

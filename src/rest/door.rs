@@ -102,9 +102,11 @@ impl Door {
     /// # Errors
     /// [`Refusal::TableMissing`] for a table that is not there.
     pub(crate) async fn check_there(&self, table: &TableName) -> RestResult<()> {
-        self.check_visible(table)?;
-        let tables = self.reader().list_tables().await?;
-        if tables.contains(table) { Ok(()) } else { Err(Refusal::TableMissing) }
+        if self.has(table).await? { Ok(()) } else { Err(Refusal::TableMissing) }
+    }
+
+    async fn has(&self, table: &TableName) -> RestResult<bool> {
+        Ok(self.is_visible(table) && self.reader().list_tables().await?.contains(table))
     }
 
     /// The visible tables, in the order of their names.
@@ -119,7 +121,7 @@ impl Door {
             return Err(Refusal::TableExists);
         }
         // One of this name may have been dropped by others than this door: who may do what with it is of no table any more.
-        if !self.tables().await?.contains(table) {
+        if !self.has(table).await? {
             self.own.remove(Document::Acl(table)).await?;
         }
         self.coordinator.create_table(table).await.map_err(|objection| match refused(objection) {
@@ -133,7 +135,7 @@ impl Door {
 
     pub(crate) async fn drop_table(&self, table: &TableName, patience: Duration) -> RestResult<()> {
         // By its stored name: what SQL calls so may be another one.
-        if !self.tables().await?.contains(table) {
+        if !self.has(table).await? {
             return Err(Refusal::Missing);
         }
         self.coordinator.drop_table(table, patience).await.map_err(|objection| match refused(objection) {

@@ -67,10 +67,7 @@ pub(crate) async fn create(door: &Door, head: &Head, body: &[u8]) -> RestResult<
     let answer = if prefer == Prefer::NoContent {
         Answer::new(StatusCode::NO_CONTENT)
     } else {
-        let mut body = Vec::new();
-        let context = format!("{}/$metadata#Tables/@Element", head.base);
-        write_table(&mut body, head, metadata, &table, Some(&context));
-        Answer::json(StatusCode::CREATED, metadata, body)
+        Answer::json(StatusCode::CREATED, metadata, alone(head, metadata, &table))
     };
     Ok(prefer.applied(answer.with_location(&location)))
 }
@@ -80,15 +77,20 @@ pub(crate) async fn get(door: &Door, head: &Head, name: &str) -> RestResult<Answ
     let metadata = head.metadata()?;
     let asked = TableName::parse(name)?;
     let table = door.tables().await?.into_iter().find(|table| *table == asked).ok_or(Refusal::Missing)?;
-    let mut body = Vec::new();
-    let context = format!("{}/$metadata#Tables/@Element", head.base);
-    write_table(&mut body, head, metadata, &table, Some(&context));
-    Ok(Answer::json(StatusCode::OK, metadata, body).with_entities(1))
+    Ok(Answer::json(StatusCode::OK, metadata, alone(head, metadata, &table)).with_entities(1))
 }
 
 pub(crate) async fn delete(door: &Door, name: &str, patience: Duration) -> RestResult<Answer> {
     door.drop_table(&TableName::parse(name)?, patience).await?;
     Ok(Answer::new(StatusCode::NO_CONTENT))
+}
+
+/// One table as a body of its own.
+fn alone(head: &Head, metadata: Metadata, table: &TableName) -> Vec<u8> {
+    let mut body = Vec::new();
+    let context = format!("{}/$metadata#Tables/@Element", head.base);
+    write_table(&mut body, head, metadata, table, Some(&context));
+    body
 }
 
 fn write_table(body: &mut Vec<u8>, head: &Head, metadata: Metadata, table: &TableName, context: Option<&str>) {

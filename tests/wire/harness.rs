@@ -17,6 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::support;
 pub(crate) use crate::support::PATIENCE;
 
 /// Threads that compute queries, whatever the machine has: clients that keep all of them busy have room in the memory for queries.
@@ -165,13 +166,7 @@ impl Server {
 
     /// Waits until nothing of any query is left.
     pub(super) async fn until_idle(&self) {
-        let is_busy = || self.engine.upgrade().is_some_and(|engine| engine.tasks() > 0);
-        let idle = async {
-            while is_busy() {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, idle).await.expect("what was given up ends");
+        support::until_idle(|| self.engine.upgrade().is_some_and(|engine| engine.tasks() > 0)).await;
     }
 
     /// Sends a cancel request for a client's statement, and waits until it was taken.

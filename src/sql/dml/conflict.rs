@@ -57,16 +57,17 @@ pub(super) struct Outcome {
     inserted: Vec<usize>,
     /// Rows as they are after an update.
     updated: Vec<RecordBatch>,
-    /// Which rows of the batch these met.
+    /// The row of the batch that met each of these.
     met: Vec<usize>,
 }
 
 impl Outcome {
     pub(super) fn changed(&self) -> u64 {
-        (self.inserted.len() + self.updated.iter().map(RecordBatch::num_rows).sum::<usize>()) as u64
+        (self.inserted.len() + self.met.len()) as u64
     }
 
-    /// All changed rows, in the relation's columns, for RETURNING: in the order in which they were given, as PostgreSQL returns them.
+    /// All changed rows, in the relation's columns, for RETURNING: in the order in which they were given, as PostgreSQL returns
+    /// them.
     pub(super) fn rows_after(
         self,
         incoming: &(dyn Fn() -> SqlResult<RecordBatch> + Sync),

@@ -197,14 +197,12 @@ impl<'a> Writes<'a> {
     /// As [`Writes::lock_current`]; 40001 when a transaction that reads one snapshot does not see what is there.
     pub(crate) async fn lock_conflicting(&mut self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         let current = self.lock_current(key).await?;
-        if self.claims().is_some_and(Claims::keeps_snapshot) {
-            let seen = self.current(key).await?;
-            // One that is gone by now is in nobody's way.
-            if let Some(current) = &current
-                && seen.is_none_or(|seen| seen.etag != current.etag)
-            {
-                return Err(changed_since_snapshot(&self.relation, key, Found::Changed));
-            }
+        // One that is gone by now is in nobody's way.
+        if let Some(current) = &current
+            && self.claims().is_some_and(Claims::keeps_snapshot)
+            && self.current(key).await?.is_none_or(|seen| seen.etag != current.etag)
+        {
+            return Err(changed_since_snapshot(&self.relation, key, Found::Changed));
         }
         Ok(current)
     }

@@ -48,8 +48,8 @@ pub(super) use fold::{constants, folded, folded_over, has_constant_part, is_fold
 pub(super) use kernels::{Choice, Found, choice_of};
 pub(super) use parameters::{Parameters, index as parameter_number, value_of as parameter_value};
 pub(super) use pass::{
-    EntryRow, Forms, Surroundings, argument_by_name, conjunction, disjunction, engine_form, no_stored_type, outward,
-    sub_query_of,
+    EntryRow, Forms, Surroundings, argument_by_name, conjunction, disjunction, engine_form, is_number_of_set,
+    no_stored_type, outward, sub_query_of,
 };
 pub(super) use printed::{of_column, printed, printed_physical};
 pub(super) use sample::is_in_sample;

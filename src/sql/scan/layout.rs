@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use tablegate_store::model::StoredEntity;
 use tablegate_store::table::{EntityColumns, ScanColumn, ScanColumns, dictionary_type};
@@ -85,21 +85,23 @@ impl RowLayout {
     /// # Errors
     /// As [`RowLayout::assemble`].
     pub(super) fn columns(&self, scanned: &RecordBatch, places: &[usize]) -> SqlResult<Vec<ArrayRef>> {
-        places.iter().map(|place| self.sources[*place].column(scanned)).collect()
+        places.iter().map(|place| self.column(scanned, *place)).collect()
     }
 
     /// The relation's columns out of the scan's.
     ///
     /// # Errors
-    /// 22P02 for a stored value that is not one of the declared type.
+    /// 22P02 for a stored value that is not one of the declared type, 23502 for one that is not there and has to be.
     pub(super) fn assemble(&self, scanned: &RecordBatch) -> SqlResult<RecordBatch> {
-        let columns = self.sources.iter().map(|source| source.column(scanned)).collect::<SqlResult<Vec<_>>>()?;
+        let columns =
+            (0..self.sources.len()).map(|place| self.column(scanned, place)).collect::<SqlResult<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(scanned.num_rows()));
-        let is_missing = |(field, column): &(&FieldRef, &ArrayRef)| !field.is_nullable() && column.null_count() > 0;
-        if let Some((field, _)) = self.schema.fields().iter().zip(&columns).find(is_missing) {
-            return Err(not_there(field.name()));
-        }
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+
+    fn column(&self, scanned: &RecordBatch, place: usize) -> SqlResult<ArrayRef> {
+        let (column, field) = (self.sources[place].column(scanned)?, self.schema.field(place));
+        if field.is_nullable() || column.null_count() == 0 { Ok(column) } else { Err(not_there(field.name())) }
     }
 }
 

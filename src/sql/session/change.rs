@@ -204,8 +204,7 @@ impl Session {
 
     /// Whether nothing that the statement was planned from has changed since that was last looked at.
     fn is_known_current(&self, change: &Change<'_>) -> bool {
-        let version = self.catalog_version();
-        change.around.is_none() && change.current_in.is_some_and(|current_in| current_in.is(version))
+        change.around.is_none() && change.current_in.is_some_and(|current_in| current_in.is(self.catalog_version()))
     }
 
     /// The statement planned anew when one of its tables or views changed since it was prepared, or to read what its

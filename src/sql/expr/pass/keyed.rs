@@ -16,7 +16,7 @@ use tablegate_types::sql_type::SqlType;
 
 use super::Pass;
 use super::identity::distinguishable_columns;
-use super::outputs::computed_once;
+use super::outputs::{computed_once, is_number_of_set};
 use crate::expr::operand::relabelled;
 use crate::expr::sort_key::{self, Purpose};
 use crate::expr::typed::ValueType;
@@ -56,7 +56,7 @@ impl Pass<'_> {
         let computed = computed_once(Aggregate::try_new(input, by, aggregates)?)?;
         let mut columns = Vec::with_capacity(named.fields().len());
         for (place, (qualifier, field)) in named.iter().enumerate() {
-            if field.name() == Aggregate::INTERNAL_GROUPING_ID {
+            if is_number_of_set(field.name()) {
                 continue;
             }
             let list = place.checked_sub(groups).and_then(|place| lists.get(place)).and_then(Option::as_ref);

@@ -32,6 +32,7 @@ pub(crate) use self::bound::{
     EntryRow, Forms, Surroundings, argument_by_name, bound as engine_form, no_stored_type, outward, sub_query_of,
 };
 pub(crate) use self::chains::{conjunction, disjunction};
+pub(crate) use self::outputs::is_number_of_set;
 use super::operand::Operand;
 use super::parameters::Parameters;
 

@@ -11,6 +11,12 @@ use tablegate_types::sql_type::SqlType;
 use crate::expr::operand::relabelled;
 use crate::expr::typed::ValueType;
 
+/// Whether a column is the one by which the engine tells grouping sets apart. It is the engine's own affair: GROUPING is not computed
+/// from it here, and in the end it is not there.
+pub(crate) fn is_number_of_set(column: &str) -> bool {
+    column == Aggregate::INTERNAL_GROUPING_ID
+}
+
 /// The aggregates, with those computed once that are the same now that they are typed: the sum that an average takes, and
 /// that sum itself.
 pub(super) fn computed_once(aggregate: Aggregate) -> Result<LogicalPlan> {
@@ -32,8 +38,7 @@ pub(super) fn computed_once(aggregate: Aggregate) -> Result<LogicalPlan> {
     let computed = Aggregate::try_new(input, group_expr, kept)?;
     let first = computed.schema.fields().len() - computed.aggr_expr.len();
     let column = |place: usize| Expr::Column(Column::from(computed.schema.qualified_field(place)));
-    // The number of the grouping set is the engine's own affair: GROUPING is not computed from it here.
-    let is_own = |place: &usize| computed.schema.field(*place).name() == Aggregate::INTERNAL_GROUPING_ID;
+    let is_own = |place: &usize| is_number_of_set(computed.schema.field(*place).name());
     let groups = (0..first).filter(|place| !is_own(place)).map(column);
     let aggregates = aggr_expr.iter().zip(places).map(|(expr, place)| {
         let name = expr.schema_name().to_string();
@@ -60,10 +65,8 @@ pub(super) fn windowed(window: Window) -> Result<LogicalPlan> {
         changed |= plain.is_some();
         plain.map_or(column, |plain| plain.alias_qualified(qualifier.cloned(), field.name()))
     });
-    // The number of the grouping set is the engine's own affair, and is not there in the end.
-    let is_shown =
-        |column: &Expr| !matches!(column, Expr::Column(column) if column.name == Aggregate::INTERNAL_GROUPING_ID);
-    let columns: Vec<Expr> = columns.filter(is_shown).collect();
+    let is_own = |column: &Expr| matches!(column, Expr::Column(column) if is_number_of_set(&column.name));
+    let columns: Vec<Expr> = columns.filter(|column| !is_own(column)).collect();
     if !changed {
         return Ok(LogicalPlan::Window(window));
     }

@@ -13,7 +13,7 @@ use tablegate_types::error::{SqlError, SqlResult};
 
 use super::level::{Around, Level};
 use super::{Lowering, add_parts, columns_of, with_parts};
-use crate::expr::printed;
+use crate::expr::{is_number_of_set, printed};
 use crate::syntax::unique_names;
 
 /// Columns that no query can name: by which groups a row of a grouping set is not grouped, and its copies.
@@ -180,10 +180,9 @@ fn told_apart(input: LogicalPlan, exprs: &mut [Expr], keys: &[usize]) -> Result<
     Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(input))?))
 }
 
-/// The columns of groups and aggregates, without the one by which the engine tells grouping sets apart.
+/// The columns of groups and aggregates, without the engine's own.
 fn shown_columns(plan: &LogicalPlan) -> impl Iterator<Item = Expr> + '_ {
-    let is_own =
-        |column: &Expr| matches!(column, Expr::Column(column) if column.name == Aggregate::INTERNAL_GROUPING_ID);
+    let is_own = |column: &Expr| matches!(column, Expr::Column(column) if is_number_of_set(&column.name));
     columns_of(plan).filter(move |column| !is_own(column))
 }
 

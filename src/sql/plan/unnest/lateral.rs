@@ -95,7 +95,8 @@ impl Unnester {
     }
 }
 
-/// Whether what the sub-queries of an expression take from outside are columns of this plan, and what is compared with their rows too.
+/// Whether what the sub-queries of an expression take from outside are columns of this plan, and what is compared with their rows
+/// too.
 fn refers_only_to(expr: &Expr, plan: &LogicalPlan) -> Result<bool> {
     let mut only = true;
     expr.apply(|expr| {
