@@ -4,6 +4,16 @@ use crate::expr::{BoundExpr, CastMethod, ExprKind, Index, OverRows, SubQueryUse,
 use crate::place::Place;
 
 impl BoundExpr {
+    /// Of how many expressions it is made, itself among them.
+    pub fn size(&self) -> usize {
+        let (mut size, mut open) = (0, vec![self]);
+        while let Some(expr) = open.pop() {
+            size += 1;
+            expr.for_each_part(&mut |part| open.push(part));
+        }
+        size
+    }
+
     /// Calls `see` with each direct part.
     pub fn for_each_part<'e>(&'e self, see: &mut dyn FnMut(&'e BoundExpr)) {
         match &self.kind {

@@ -2,29 +2,35 @@
 //!
 //! The engine moves equalities of a join's condition among its keys, also where the keys that are there take NULL for equal to NULL:
 //! `LEFT JOIN LATERAL (SELECT max(b.v) .. WHERE b.s = a.s) q ON true WHERE q.max = a.f` would find rows without either value. And
-//! it leaves out of a sort what groups determine, where it takes a key of what was joined for a key of the groups that were made of
-//! the join.
+//! it asks of the rows what HAVING asks of their only group, `SELECT count(*) FROM t HAVING (SELECT true)`, and of one reader's rows
+//! what several readers have in common. And it takes a key of groups for one of what is joined with them, and of the rows that their
+//! lists become: groups and sorts then lose columns, DISTINCT and joins rows.
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{NullEquality, Result};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchemaRef, FunctionalDependencies, JoinType, NullEquality, Result};
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 type Rule = dyn OptimizerRule + Send + Sync;
 
+/// Rules that ask which columns are keys.
+const ASK_FOR_KEYS: &[&str] =
+    &["eliminate_duplicated_expr", "eliminate_join", "optimize_projections", "replace_distinct_aggregate"];
+
 /// These rules, with guards.
 pub(super) fn guarded(rules: Vec<Arc<Rule>>) -> Vec<Arc<Rule>> {
-    let guarded = |rule: Arc<Rule>| {
-        let mistakes = match rule.name() {
-            "extract_equijoin_predicate" => has_equal_nulls,
-            "eliminate_duplicated_expr" => sorts_joined_groups,
-            _ => return rule,
-        };
-        Arc::new(Guarded { rule, mistakes }) as _
+    let guarded = |rule: Arc<Rule>| -> Vec<Arc<Rule>> {
+        match rule.name() {
+            "extract_equijoin_predicate" => vec![Arc::new(Guarded { rule, mistakes: has_equal_nulls })],
+            "push_down_filter" => vec![Arc::new(Guarded { rule, mistakes: asks_no_columns })],
+            name if ASK_FOR_KEYS.contains(&name) => vec![Arc::new(ForgetKeys), rule],
+            _ => vec![rule],
+        }
     };
-    rules.into_iter().map(guarded).collect()
+    rules.into_iter().flat_map(guarded).collect()
 }
 
 #[derive(Debug)]
@@ -53,11 +59,60 @@ fn has_equal_nulls(plan: &LogicalPlan) -> Result<bool> {
     Ok(join.null_equality == NullEquality::NullEqualsNull && !join.on.is_empty())
 }
 
-fn sorts_joined_groups(plan: &LogicalPlan) -> Result<bool> {
-    let LogicalPlan::Sort(sort) = plan else { return Ok(false) };
-    let is_join = |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Join(_)));
-    sort.input.exists(|node| match node {
-        LogicalPlan::Aggregate(_) | LogicalPlan::Distinct(_) => node.exists(is_join),
-        _ => Ok(false),
-    })
+/// A condition that asks for no columns leaves all rows or none. Below groups it would leave the one group that there is of no rows;
+/// no node of ours takes any other condition.
+fn asks_no_columns(plan: &LogicalPlan) -> Result<bool> {
+    let LogicalPlan::Filter(filter) = plan else { return Ok(false) };
+    let keeps = match filter.input.as_ref() {
+        LogicalPlan::Aggregate(groups) => matches!(groups.group_expr.as_slice(), [] | [Expr::GroupingSet(_)]),
+        LogicalPlan::Extension(_) => true,
+        _ => false,
+    };
+    Ok(keeps && split_conjunction(&filter.predicate).iter().any(|condition| condition.column_refs().is_empty()))
+}
+
+/// Joins and the rows of lists have no keys of what they are made of.
+#[derive(Debug)]
+struct ForgetKeys;
+
+impl OptimizerRule for ForgetKeys {
+    fn name(&self) -> &'static str {
+        "forget_keys"
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let mut has_false_keys = false;
+        plan.apply_with_subqueries(|node| {
+            has_false_keys |= falsely_keyed(node).is_some();
+            Ok(if has_false_keys { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })?;
+        // No other rule has anything to do because of it.
+        if has_false_keys { Ok(Transformed::no(without_false_keys(plan)?.data)) } else { Ok(Transformed::no(plan)) }
+    }
+}
+
+/// The schema of a node whose keys need not be keys of its rows.
+fn falsely_keyed(node: &LogicalPlan) -> Option<&DFSchemaRef> {
+    use JoinType::{Full, Inner, Left, Right};
+    let schema = match node {
+        LogicalPlan::Join(join) if matches!(join.join_type, Inner | Left | Right | Full) => &join.schema,
+        LogicalPlan::Unnest(unnest) => &unnest.schema,
+        _ => return None,
+    };
+    (!schema.functional_dependencies().is_empty()).then_some(schema)
+}
+
+fn without_false_keys(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let plan = plan.map_subqueries(without_false_keys)?.data.map_children(without_false_keys)?;
+    let mut plan = if plan.transformed { plan.map_data(LogicalPlan::recompute_schema)? } else { plan };
+    if let Some(schema) = falsely_keyed(&plan.data) {
+        let schema = schema.as_ref().clone().with_functional_dependencies(FunctionalDependencies::empty())?;
+        match &mut plan.data {
+            LogicalPlan::Join(join) => join.schema = Arc::new(schema),
+            LogicalPlan::Unnest(unnest) => unnest.schema = Arc::new(schema),
+            _ => {}
+        }
+        plan.transformed = true;
+    }
+    Ok(plan)
 }

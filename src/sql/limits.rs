@@ -8,6 +8,7 @@
 //! |-------------------------------------------------------------|---------------------------|---------------------|
 //! | parentheses and sub-queries within each other               | [`MAX_NESTING`]           | the parser          |
 //! | rows within each other                                      | [`MAX_ROWS_WITHIN`]       | `expr/pass`         |
+//! | what expressions are made of that stand in several places    | [`MAX_REPEATED`]          | `expr/pass`         |
 //! | operators, casts, joins, set operations one after the other | [`MAX_DEPTH`]             | `syntax/depth`      |
 //! | AND and OR one after the other                              | [`MAX_LINKS`]             | `syntax/depth`      |
 //! | tables of a statement, those of its views among them        | [`MAX_RELATIONS`]         | `plan/lower`        |
@@ -23,6 +24,10 @@ pub(crate) const MAX_NESTING: usize = 50;
 
 /// Most rows within each other, as `ROW(1, ROW(2, ..))` makes them: the text of one has twice the quotes of that inside of it.
 pub(crate) const MAX_ROWS_WITHIN: usize = 16;
+
+/// Most expressions that others are made of which stand in several places, as what rows are compared by does: with each row inside
+/// of another there are twice as many.
+pub(crate) const MAX_REPEATED: usize = 100_000;
 
 /// Most operators, casts, subscripts and the like in a row, and of joins and set operations: each of them is a level of
 /// the tree.

@@ -51,6 +51,12 @@ use crate::usage::Usage;
 /// How many expressions may be inside each other.
 const MOST_DEPTH: usize = 10_000;
 
+/// What is made of so few expressions may be repeated for as many comparisons as are written.
+const SHORT: usize = 8;
+
+/// Most expressions that longer ones are made of when they are repeated.
+const MOST_REPEATED: usize = 20_000;
+
 /// A query inside of an expression, as whoever binds queries has bound it.
 pub struct BoundSubQuery {
     /// By which it is found again.
@@ -87,11 +93,13 @@ pub struct Binder<'b> {
     pub(crate) typing: Typing<'b>,
     pub(crate) queries: Option<&'b mut dyn SubQueries>,
     depth: usize,
+    /// Of how many expressions those are made that were repeated.
+    repeated: usize,
 }
 
 impl<'b> Binder<'b> {
     pub fn new(lookup: Lookup<'b>, scope: Scope<'b>, usage: Usage) -> Self {
-        Self { lookup, scope, source: None, usage, typing: Typing::new(lookup), queries: None, depth: 0 }
+        Self { lookup, scope, source: None, usage, typing: Typing::new(lookup), queries: None, depth: 0, repeated: 0 }
     }
 
     /// With the text that the syntax comes from, for the places in it.
@@ -115,6 +123,24 @@ impl<'b> Binder<'b> {
     #[must_use]
     pub fn with_queries(self, queries: &'b mut dyn SubQueries) -> Self {
         Self { queries: Some(queries), ..self }
+    }
+
+    /// An expression once more, for a form that means several comparisons with it.
+    ///
+    /// # Errors
+    /// 54001 when what is repeated grows beyond measure: such forms within each other double it with each of them.
+    fn repeated(&mut self, expr: &BoundExpr) -> SqlResult<BoundExpr> {
+        let size = expr.size();
+        if size > SHORT {
+            self.repeated += size;
+        }
+        if self.repeated > MOST_REPEATED {
+            let hint = "Compute what is compared in a sub-query, and compare its column.";
+            return Err(SqlError::new(ErrorKind::TooComplex, "the statement is too complex")
+                .with_detail("BETWEEN and IN compare their first operand several times, and stand within each other.")
+                .with_hint(hint));
+        }
+        Ok(expr.clone())
     }
 
     /// What an expression means. A literal that nothing gives a type to has none.

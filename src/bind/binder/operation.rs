@@ -210,10 +210,10 @@ impl Binder<'_> {
             return self.between_bounds(is_not, value, low, high, &at);
         }
         // The bounds may stand either way round.
-        let parts = vec![
-            self.between_bounds(is_not, value.clone(), low.clone(), high.clone(), &at)?,
-            self.between_bounds(is_not, value, high, low, &at)?,
-        ];
+        let swapped = [self.repeated(&value)?, self.repeated(&high)?, self.repeated(&low)?];
+        let mut parts = vec![self.between_bounds(is_not, value, low, high, &at)?];
+        let [value, high, low] = swapped;
+        parts.push(self.between_bounds(is_not, value, high, low, &at)?);
         let kind = if is_not { ExprKind::And(parts) } else { ExprKind::Or(parts) };
         Ok(BoundExpr::new(kind, ExprType::BOOL, place))
     }
@@ -228,7 +228,8 @@ impl Binder<'_> {
     ) -> SqlResult<BoundExpr> {
         let place = value.place;
         let (from, to) = if is_not { ("<", ">") } else { (">=", "<=") };
-        let parts = vec![self.compared(from, value.clone(), low, at)?, self.compared(to, value, high, at)?];
+        let again = self.repeated(&value)?;
+        let parts = vec![self.compared(from, value, low, at)?, self.compared(to, again, high, at)?];
         let kind = if is_not { ExprKind::Or(parts) } else { ExprKind::And(parts) };
         Ok(BoundExpr::new(kind, ExprType::BOOL, place))
     }
@@ -265,10 +266,12 @@ impl Binder<'_> {
             let ty = self.lookup.made_of(array, -1, &constant)?;
             let kind = ExprKind::Array { items: constant, is_of_arrays: false };
             let array = BoundExpr::new(kind, ty, Place::NOWHERE);
-            parts.push(self.typing.of_items(name, !is_not, value.clone(), array, &at)?);
+            let value = self.repeated(&value)?;
+            parts.push(self.typing.of_items(name, !is_not, value, array, &at)?);
         }
         for item in items {
-            let part = self.compared(name, value.clone(), item, &at)?;
+            let value = self.repeated(&value)?;
+            let part = self.compared(name, value, item, &at)?;
             parts.push(self.typing.coerce_to_boolean(part, "IN")?);
         }
         if let [_] = parts.as_slice() {

@@ -49,6 +49,11 @@ pub(super) fn once(input: LogicalPlan, number: usize) -> LogicalPlan {
     LogicalPlan::Extension(Extension { node: Arc::new(Once { input, number }) })
 }
 
+/// Whether a plan's uppermost node is such a one.
+pub(super) fn is_once(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Extension(Extension { node }) if node.as_any().is::<Once>())
+}
+
 impl UserDefinedLogicalNodeCore for Once {
     fn name(&self) -> &'static str {
         "Once"

@@ -31,7 +31,7 @@ fn is_foldable(expr: &Expr) -> bool {
         Expr::BinaryExpr(binary) if matches!(binary.op, Operator::And | Operator::Or) => {
             is_constant(&binary.left) || is_constant(&binary.right)
         }
-        Expr::Case(case) => case.when_then_expr.iter().any(|(when, _)| is_constant(when)),
+        Expr::Case(case) if case.expr.is_none() => case.when_then_expr.iter().any(|(when, _)| is_constant(when)),
         Expr::ScalarFunction(call) if is_coalesce(call) => call.args.iter().any(is_constant),
         Expr::AggregateFunction(AggregateFunction { params, .. }) => params.filter.as_deref().is_some_and(is_constant),
         Expr::WindowFunction(window) => {

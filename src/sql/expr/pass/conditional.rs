@@ -2,7 +2,7 @@
 
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions::core::{coalesce, greatest, least};
-use datafusion::logical_expr::{Case, Expr, ExprSchemable, Operator};
+use datafusion::logical_expr::{BinaryExpr, Case, Expr, ExprSchemable, Operator};
 use tablegate_types::conversion::{common_type, is_same, without_parameters};
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
@@ -79,9 +79,12 @@ impl Pass<'_> {
     pub(super) fn case(&self, case: Case, schema: &DFSchema) -> Result<Expr> {
         let Case { expr, when_then_expr, else_expr } = case;
         let (whens, thens): (Vec<Expr>, Vec<Expr>) = when_then_expr.into_iter().map(|(w, t)| (*w, *t)).unzip();
-        let whens = match expr {
-            Some(subject) => self.compared_with(*subject, whens, schema)?,
-            None => whens.into_iter().map(|when| self.truth(when, "CASE/WHEN", schema)).collect::<Result<_>>()?,
+        let (subject, whens) = match expr {
+            Some(subject) => asked_once(self.compared_with(*subject, whens, schema)?),
+            None => {
+                let truths = whens.into_iter().map(|when| self.truth(when, "CASE/WHEN", schema));
+                (None, truths.collect::<Result<_>>()?)
+            }
         };
         let last = else_expr.map_or(Expr::Literal(ScalarValue::Null, None), |expr| *expr);
         // To PostgreSQL the default comes first.
@@ -92,7 +95,7 @@ impl Pass<'_> {
         let mut values = values.into_iter();
         let last = values.next();
         let branches: Vec<(Expr, Expr)> = whens.into_iter().zip(values).collect();
-        Ok(declared(cases(branches, last, &target), declared_type))
+        Ok(declared(cases(subject, branches, last, &target), declared_type))
     }
 
     /// The conditions that the subject of a CASE equals each of the values.
@@ -146,7 +149,7 @@ impl Pass<'_> {
             value_type => standard(value_type),
         };
         let null = literal::null(&target).map_err(raised)?;
-        Ok(declared(cases(vec![(equal, null)], Some(value.expr), &target), declared_type))
+        Ok(declared(cases(None, vec![(equal, null)], Some(value.expr), &target), declared_type))
     }
 
     /// A literal without a type, read as one.
@@ -161,8 +164,35 @@ fn is_number(operand: &Operand) -> bool {
     matches!(&operand.expr, Expr::Literal(value, _) if !value.is_null())
 }
 
-/// A searched CASE.
-fn cases(branches: Vec<(Expr, Expr)>, last: Option<Expr>, target: &ValueType) -> Expr {
+/// The subject of a CASE, and the values that it may equal, where it is compared with all of them as one type: then it is computed
+/// once, as one that gives other values each time must be. A column is none; its conditions are as if they were written.
+fn asked_once(conditions: Vec<Expr>) -> (Option<Expr>, Vec<Expr>) {
+    let sides = |condition: &Expr| match condition {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => Some((left.clone(), right.clone())),
+        _ => None,
+    };
+    let Some(pairs) = conditions.iter().map(sides).collect::<Option<Vec<_>>>() else { return (None, conditions) };
+    match pairs.first() {
+        Some((subject, _)) if !is_short(subject) && pairs.iter().all(|(left, _)| left == subject) => {
+            (Some(subject.as_ref().clone()), pairs.into_iter().map(|(_, value)| *value).collect())
+        }
+        _ => (None, conditions),
+    }
+}
+
+/// Whether it is a column, or a constant: conditions of constants are decided before the statement runs.
+fn is_short(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) | Expr::OuterReferenceColumn(..) => true,
+        Expr::Cast(cast) => is_short(&cast.expr),
+        Expr::Alias(alias) => is_short(&alias.expr),
+        other => !other.is_volatile() && !other.any_column_refs() && !other.contains_outer(),
+    }
+}
+
+/// A CASE of conditions, or of values that the subject may equal.
+fn cases(subject: Option<Expr>, branches: Vec<(Expr, Expr)>, last: Option<Expr>, target: &ValueType) -> Expr {
+    let subject = subject.map(Box::new);
     let truths = target.sql_type == SqlType::Bool && branches.iter().any(|(_, value)| may_fail(value))
         || last.as_ref().is_some_and(may_fail);
     let boxed = |branches: Vec<(Expr, Expr)>| branches.into_iter().map(|(w, t)| (Box::new(w), Box::new(t))).collect();
@@ -170,9 +200,9 @@ fn cases(branches: Vec<(Expr, Expr)>, last: Option<Expr>, target: &ValueType) ->
         // The optimizer would turn a CASE of truth values into AND and OR, and compute all of its branches.
         let branches = branches.into_iter().map(|(when, value)| (when, Truth::to_number(value))).collect();
         let last = last.map(|value| Box::new(Truth::to_number(value)));
-        return Truth::of_number(Expr::Case(Case::new(None, boxed(branches), last)));
+        return Truth::of_number(Expr::Case(Case::new(subject, boxed(branches), last)));
     }
-    labelled(Expr::Case(Case::new(None, boxed(branches), last.map(Box::new))), target)
+    labelled(Expr::Case(Case::new(subject, boxed(branches), last.map(Box::new))), target)
 }
 
 /// Of the arguments of COALESCE those that it may give, as far as constants tell: none is NULL, and one that is there is the

@@ -2,10 +2,11 @@
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result};
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, binary_expr};
+use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr};
 
 use super::not_supported;
 use super::pieces::{Names, alias, distinct, project};
+use crate::plan::once::is_once;
 
 /// The values that one sub-query takes from one plan around it.
 pub(super) struct Correlation<'a> {
@@ -111,7 +112,7 @@ impl<'a> Correlation<'a> {
     /// All values that the parameters have together, and the columns they are in.
     ///
     /// # Errors
-    /// 0A000 when the outer plan would give other values when it is run once more.
+    /// 0A000 when the outer plan would give other values when it is run once more, and cannot be run once.
     pub(super) fn domain(&self, names: &mut Names) -> Result<(LogicalPlan, Vec<Key>)> {
         let mut keys = Vec::with_capacity(self.parameters.len());
         let mut exprs = Vec::with_capacity(self.parameters.len());
@@ -122,37 +123,64 @@ impl<'a> Correlation<'a> {
             let column = Column::new(Some(table.clone()), name);
             keys.push(Key { column, null_is_value: parameter.nullable });
         }
-        let source = without_limits(self.outer.clone());
-        refuse_volatile(&source)?;
-        let values = distinct(project(source, exprs)?);
+        names.has_read_undecided |= is_undecided(self.outer)?;
+        let values = distinct(project(self.outer.clone(), exprs)?);
         Ok((alias(values, &table)?, keys))
     }
 }
 
-/// Rows beyond a LIMIT only add values that are not used; which rows a LIMIT leaves may differ between two runs.
-fn without_limits(plan: LogicalPlan) -> LogicalPlan {
-    match plan {
-        LogicalPlan::Limit(limit) => without_limits(limit.input.as_ref().clone()),
-        LogicalPlan::Sort(sort) => without_limits(sort.input.as_ref().clone()),
-        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => {
-            plan.clone().map_children(|input| Ok(Transformed::yes(without_limits(input)))).map_or(plan, |t| t.data)
+/// Whether a plan may give other rows when it is run once more: which ones a LIMIT leaves where several are equal, how floats are
+/// added up, in which order values come into an array.
+fn is_undecided(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply(|node| {
+        if is_once(node) {
+            return Ok(TreeNodeRecursion::Jump);
         }
-        other => other,
+        found |= match node {
+            LogicalPlan::Limit(_) | LogicalPlan::Window(_) | LogicalPlan::Distinct(Distinct::On(_)) => true,
+            LogicalPlan::Sort(sort) => sort.fetch.is_some(),
+            LogicalPlan::Aggregate(aggregate) => {
+                let schema = aggregate.input.schema();
+                aggregate.aggr_expr.iter().any(|call| depends_on_order(call, schema))
+            }
+            _ => false,
+        } || is_volatile(node)?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+/// Whether the value of an aggregate may depend on the order in which its rows come.
+fn depends_on_order(aggregate: &Expr, input: &DFSchema) -> bool {
+    let Expr::AggregateFunction(call) = aggregate.clone().unalias() else { return true };
+    match call.func.name() {
+        "count" | "min" | "max" | "bool_and" | "bool_or" => false,
+        "sum" => aggregate.get_type(input).map_or(true, |sum| sum.is_floating()),
+        _ => true,
     }
 }
 
-fn refuse_volatile(plan: &LogicalPlan) -> Result<()> {
+/// Whether the rows of a plan are others each time it is run.
+pub(super) fn refuse_volatile(plan: &LogicalPlan) -> Result<()> {
     let mut found = false;
     plan.apply(|node| {
-        node.apply_expressions(|expr| {
-            found |= expr.is_volatile();
-            Ok(TreeNodeRecursion::Continue)
-        })
+        found |= is_volatile(node)?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
     match found {
         true => Err(not_supported("a sub-query beside rows with random values")),
         false => Ok(()),
     }
+}
+
+fn is_volatile(node: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    node.apply_expressions(|expr| {
+        found |= expr.is_volatile();
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
 }
 
 /// Whether the plan refers to a column of the schema from within.

@@ -35,17 +35,23 @@ impl Unnester {
         let columns = plan.input.schema().columns();
         let (with, without): (Vec<_>, Vec<_>) =
             split_conjunction_owned(plan.predicate).into_iter().partition(contains_subquery);
-        let mut rows = Rows::new(pieces::filter(Arc::unwrap_or_clone(plan.input), without)?);
+        let rows = pieces::filter(Arc::unwrap_or_clone(plan.input), without)?;
+        let plan = self.over(rows, &mut |own, rows| own.filter_over(&with, rows))?;
+        if plan.schema().fields().len() == columns.len() { Ok(plan) } else { project(plan, column_exprs(columns)) }
+    }
+
+    /// The rows that meet these conditions, perhaps with further columns.
+    fn filter_over(&mut self, conditions: &[Expr], rows: LogicalPlan) -> Result<LogicalPlan> {
+        let mut rows = Rows::new(rows);
         let mut rest = Vec::new();
-        for condition in with {
-            match membership(condition) {
+        for condition in conditions {
+            match membership(condition.clone()) {
                 Ok(membership) => self.members(membership, &mut rows)?,
                 Err(other) => rest.push(other),
             }
         }
         let rest = rest.into_iter().map(|c| self.value(c, &mut rows)).collect::<Result<Vec<_>>>()?;
-        let plan = pieces::filter(rows.plan, rest)?;
-        if plan.schema().fields().len() == columns.len() { Ok(plan) } else { project(plan, column_exprs(columns)) }
+        pieces::filter(rows.plan, rest)
     }
 
     /// Leaves the rows for which the membership is true.

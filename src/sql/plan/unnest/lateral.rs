@@ -4,31 +4,41 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan};
+use datafusion::logical_expr::{Expr, Filter, Join, JoinType, LogicalPlan};
 
 use super::correlation::Correlation;
 use super::pieces::{Rows, column_exprs, filter, project};
 use super::push::Pusher;
-use super::{Unnester, contains_subquery, not_supported};
+use super::{Unnester, contains_subquery, not_supported, row_by_row};
 use crate::expr::conjunction;
 
 impl Unnester {
     /// A join whose right side refers to its left side.
-    pub(super) fn lateral(&mut self, plan: Join) -> Result<LogicalPlan> {
+    pub(super) fn lateral(&mut self, mut plan: Join) -> Result<LogicalPlan> {
         if !matches!(plan.join_type, JoinType::Inner | JoinType::Left) {
             return Err(not_supported(format!("LATERAL in a {} JOIN", plan.join_type)));
         }
-        if plan.filter.as_ref().is_some_and(contains_subquery) {
-            return Err(not_supported("a sub-query in the condition of a LATERAL join"));
+        if let Some(condition) = plan.filter.take_if(|condition| contains_subquery(condition)) {
+            if plan.join_type != JoinType::Inner {
+                return Err(not_supported("a sub-query in the condition of a LATERAL join"));
+            }
+            let joined = self.lateral(plan)?;
+            return self.filter(Filter::try_new(condition, Arc::new(joined))?);
         }
+        if let Some(expanded) = row_by_row::expanded(&plan, &mut self.names)? {
+            return Ok(expanded);
+        }
+        self.over(plan.left.as_ref().clone(), &mut |own, left| own.lateral_over(left, plan.clone()))
+    }
+
+    fn lateral_over(&mut self, left: LogicalPlan, plan: Join) -> Result<LogicalPlan> {
         let columns = plan.schema.columns();
-        let left = plan.left.as_ref();
         let right = Arc::unwrap_or_clone(plan.right);
-        let correlation = Correlation::of(&right, left)?;
+        let correlation = Correlation::of(&right, &left)?;
         let right = Pusher::new(&correlation, &mut self.names).push_rows(right)?;
         let conditions = correlation.conditions(&right.keys).into_iter().chain(plan.filter);
         let joined = Join::try_new(
-            Arc::clone(&plan.left),
+            Arc::new(left.clone()),
             Arc::new(right.plan),
             plan.on,
             conjunction(conditions),
@@ -68,16 +78,22 @@ impl Unnester {
 
     /// A left join whose condition asks sub-queries about rows of one side: their answers become columns of that side.
     fn left_join_condition(&mut self, join: Join) -> Result<LogicalPlan> {
-        let Some(condition) = join.filter else { return Ok(LogicalPlan::Join(join)) };
-        let columns = join.schema.columns();
+        let Some(condition) = join.filter.clone() else { return Ok(LogicalPlan::Join(join)) };
         let asks_left = refers_only_to(&condition, &join.left)?;
         if !asks_left && !refers_only_to(&condition, &join.right)? {
             return Err(not_supported("a sub-query about both sides in the condition of a Left JOIN"));
         }
         let side = if asks_left { &join.left } else { &join.right };
-        let mut rows = Rows::new(side.as_ref().clone());
+        self.over(side.as_ref().clone(), &mut |own, side| {
+            own.left_join_over(side, asks_left, condition.clone(), join.clone())
+        })
+    }
+
+    fn left_join_over(&mut self, side: LogicalPlan, is_left: bool, condition: Expr, join: Join) -> Result<LogicalPlan> {
+        let columns = join.schema.columns();
+        let mut rows = Rows::new(side);
         let condition = self.value(condition, &mut rows)?;
-        let (left, right) = match asks_left {
+        let (left, right) = match is_left {
             true => (Arc::new(rows.plan), join.right),
             false => (join.left, Arc::new(rows.plan)),
         };

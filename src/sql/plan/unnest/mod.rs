@@ -4,19 +4,22 @@
 //! answers for all rows at once, with the values it depends on as key columns, and is joined to the rows around it:
 //! the way of Neumann and Kemper, "Unnesting Arbitrary Queries". [`correlation`] knows what a sub-query takes from
 //! outside, [`push`] takes those values down through its plan until nothing in it refers outside any more, [`filter`]
-//! and [`value`] put the answers into conditions and expressions. LATERAL is a sub-query in FROM.
+//! and [`value`] put the answers into conditions and expressions. LATERAL is a sub-query in FROM; [`row_by_row`] expands the rows
+//! beside one that reads no table.
 //!
 //! DataFusion's own rules do this for part of the forms only, and join wrongly where two keys have one name. What is
 //! left to it are scalar sub-queries that depend on nothing: it runs them once, beforehand.
 
 mod correlation;
 mod filter;
+mod has_items;
 mod lateral;
 mod one_row;
 mod per_key;
 pub(super) mod pieces;
 mod push;
 mod recursion;
+mod row_by_row;
 mod value;
 
 use std::sync::Arc;
@@ -28,9 +31,10 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use self::correlation::refers_to;
+use self::correlation::{refers_out, refers_to, refuse_volatile};
 pub(super) use self::one_row::ONE_ROW;
 use self::pieces::{Names, Rows, column_exprs, project};
+use super::once::once;
 
 /// Takes the sub-queries out of a plan.
 ///
@@ -68,6 +72,27 @@ impl Unnester {
         }
     }
 
+    /// Does `work` over rows that it may read several times. Where they may be others the second time, it is done again over rows
+    /// that are computed once.
+    fn over(
+        &mut self,
+        rows: LogicalPlan,
+        work: &mut dyn FnMut(&mut Self, LogicalPlan) -> Result<LogicalPlan>,
+    ) -> Result<LogicalPlan> {
+        let around = std::mem::take(&mut self.names.has_read_undecided);
+        let done = work(self, rows.clone())?;
+        if !std::mem::replace(&mut self.names.has_read_undecided, around) {
+            return Ok(done);
+        }
+        if refers_out(&rows)? {
+            // Each reader gets columns of its own for what the rows refer to.
+            refuse_volatile(&rows)?;
+            return Ok(done);
+        }
+        let number = self.names.number();
+        work(self, once(rows, number))
+    }
+
     /// Sub-queries in the expressions of a node: their values become columns of its input.
     fn expressions(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
         match &plan {
@@ -83,9 +108,13 @@ impl Unnester {
             }
             other => return Err(not_supported(format!("a sub-query in {}", other.display()))),
         }
+        self.over(plan.inputs()[0].clone(), &mut |own, rows| own.expressions_over(&plan, rows))
+    }
+
+    fn expressions_over(&mut self, plan: &LogicalPlan, rows: LogicalPlan) -> Result<LogicalPlan> {
         let is_sort = matches!(plan, LogicalPlan::Sort(_));
-        let (names, columns) = (NamePreserver::new(&plan), plan.schema().columns());
-        let mut rows = Rows::new(plan.inputs()[0].clone());
+        let (names, columns) = (NamePreserver::new(plan), plan.schema().columns());
+        let mut rows = Rows::new(rows);
         let mut expressions = Vec::new();
         for expr in plan.expressions() {
             let name = names.save(&expr);

@@ -14,12 +14,20 @@ use crate::expr::conjunction;
 #[derive(Default)]
 pub(super) struct Names {
     last: usize,
+    /// Rows were read a second time that may be others then.
+    pub has_read_undecided: bool,
 }
 
 impl Names {
     pub(super) fn next(&mut self, what: &str) -> String {
         self.last += 1;
         format!("{what}#{}", self.last)
+    }
+
+    /// A number for rows that are computed once. Those that a query's text asks for count from the other end.
+    pub(super) fn number(&mut self) -> usize {
+        self.last += 1;
+        usize::MAX - self.last
     }
 }
 

@@ -73,7 +73,7 @@ impl Pass<'_> {
             return literal::reading(digits, &type_of(expr)?, self.parameters());
         }
         match (written, method) {
-            // What is called takes no greater number, other than what is assigned to.
+            // What is called takes no greater number, other than what is assigned to; and `real IN (0.1, 0.2)` compares as real.
             (Written::Implicitly, _) if is_narrowed(value.ty.oid, expr.ty.oid) => {
                 self.cast_to(self.bound_operand(value, around)?, &type_of(expr)?)
             }
@@ -121,7 +121,7 @@ impl Pass<'_> {
 
 /// # Errors
 /// 0A000 for a type that values cannot have here.
-fn type_of(expr: &BoundExpr) -> SqlResult<SqlType> {
+pub(super) fn type_of(expr: &BoundExpr) -> SqlResult<SqlType> {
     let declared = declared_of_oid(expr.ty.oid, expr.ty.typmod);
     match declared {
         Some(declared) if is_value(&declared) => Ok(declared),
@@ -155,6 +155,7 @@ fn is_narrowed(from: Oid, to: Oid) -> bool {
     match to {
         oids::INT2 => wider.contains(&from),
         oids::INT4 => wider[1..].contains(&from),
+        oids::FLOAT4 => from == oids::NUMERIC,
         _ => false,
     }
 }

@@ -25,7 +25,7 @@ mod over_rows;
 mod rows;
 mod sub_query;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use datafusion::common::{Column, DFSchema, ScalarValue, TableReference};
 use datafusion::logical_expr::expr::{InList, Placeholder};
@@ -157,7 +157,7 @@ pub(crate) struct Forms<'p>(Pass<'p>);
 
 impl<'p> Forms<'p> {
     pub(crate) fn new(parameters: &'p Parameters<'p>) -> Self {
-        Self(Pass { parameters, taken: RefCell::default() })
+        Self(Pass { parameters, taken: RefCell::default(), repeated: Cell::default() })
     }
 
     /// The engine's form of an expression.
@@ -349,7 +349,14 @@ impl Pass<'_> {
             }
             ExprKind::NullIf { left, right, .. } => {
                 let operands = vec![self.bound_operand(left, around)?, self.bound_operand(right, around)?];
-                self.call(Meaning::NullIf, operands, schema)?
+                let value = self.call(Meaning::NullIf, operands, schema)?;
+                match left.ty.oid {
+                    // What it is compared as: `nullif(1, 1.5)` is a numeric.
+                    oids::NUMERIC | oids::FLOAT8 if left.without_implicit_casts().ty.oid != left.ty.oid => {
+                        self.cast_to(self.operand(value, schema)?, &constant::type_of(left)?)?
+                    }
+                    _ => value,
+                }
             }
             ExprKind::OfItems { operator, any, value, array } => {
                 self.bound_of_items(operator.name, *any, value, array, around)?

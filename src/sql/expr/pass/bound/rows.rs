@@ -77,6 +77,8 @@ impl Pass<'_> {
             comparison = Some(match comparison {
                 None => compared(operator)?,
                 Some(rest) => {
+                    self.repeat(&left.expr)?;
+                    self.repeat(&right.expr)?;
                     let same = chains::joined(vec![compared("=")?, rest], Operator::And);
                     let parts = std::iter::once(compared(operator.trim_end_matches('='))?).chain(same).collect();
                     chains::joined(parts, Operator::Or).ok_or_else(nothing_to_compare)?
