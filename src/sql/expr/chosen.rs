@@ -1,4 +1,4 @@
-//! GREATEST and LEAST of values that are compared by their keys.
+//! GREATEST and LEAST of values that are compared by their keys, and COALESCE of values that are others each time they are computed.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -72,6 +72,51 @@ fn chosen(values: &[ArrayRef], keys: &[ArrayRef], wanted: Ordering) -> Result<Ar
     let places: Vec<(usize, usize)> = (0..rows).map(best).collect();
     let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
     Ok(interleave(&values, &places)?)
+}
+
+/// The first value that is not NULL. All are computed, each once: the engine's own COALESCE computes one to see whether it is NULL,
+/// and once more to give it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct FirstKnown {
+    signature: Signature,
+}
+
+impl FirstKnown {
+    pub(super) fn call(values: Vec<Expr>) -> Expr {
+        let signature = Signature::any(values.len(), Volatility::Immutable);
+        ScalarUDF::new_from_impl(Self { signature }).call(values)
+    }
+}
+
+impl ScalarUDFImpl for FirstKnown {
+    fn name(&self) -> &'static str {
+        "coalesce"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
+        internal_err!("the type of {} is a field", self.name())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let nullable = args.arg_fields.iter().all(|field| field.is_nullable());
+        match args.arg_fields.first() {
+            Some(value) => Ok(Arc::new(value.as_ref().clone().with_name(self.name()).with_nullable(nullable))),
+            None => internal_err!("{} of nothing", self.name()),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let values = ColumnarValue::values_to_arrays(&args.args)?;
+        let first = |row: usize| values.iter().position(|values| values.is_valid(row)).unwrap_or(0);
+        let rows = values.first().map_or(0, |values| values.len());
+        let places: Vec<(usize, usize)> = (0..rows).map(|row| (first(row), row)).collect();
+        let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
+        Ok(ColumnarValue::Array(interleave(&values, &places)?))
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! CASE, COALESCE and the like: one type for all the values they may give.
 
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::functions::core::{coalesce, greatest, least};
+use datafusion::functions::core::{coalesce, greatest, least, nullif};
 use datafusion::logical_expr::{BinaryExpr, Case, Expr, ExprSchemable, Operator};
 use tablegate_types::conversion::{common_type, is_same, without_parameters};
 use tablegate_types::error::SqlResult;
@@ -11,7 +11,7 @@ use tablegate_types::style::Reading;
 use super::predicate::{Truth, may_fail};
 use super::sets::precision;
 use super::{Pass, raised};
-use crate::expr::chosen::Chosen;
+use crate::expr::chosen::{Chosen, FirstKnown};
 use crate::expr::kernels::Computation;
 use crate::expr::meaning::Meaning;
 use crate::expr::operand::{Operand, relabelled};
@@ -124,6 +124,7 @@ impl Pass<'_> {
             (Meaning::Greatest | Meaning::Least, Some(keys)) => Chosen::call(is_greatest, values, keys),
             (Meaning::Greatest, None) => greatest().call(values),
             (Meaning::Least, None) => least().call(values),
+            _ if values.iter().any(Expr::is_volatile) => FirstKnown::call(values),
             _ => coalesce().call(values),
         };
         Ok(declared(labelled(value, &target), declared_type))
@@ -148,6 +149,14 @@ impl Pass<'_> {
             ValueType { sql_type: SqlType::Varchar(_), .. } => ValueType::of(SqlType::Text),
             value_type => standard(value_type),
         };
+        if let (true, Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right })) =
+            (value.expr.is_volatile(), &equal)
+        {
+            // It is computed once, as what it is compared as.
+            let value = self.operand(nullif().call(vec![left.as_ref().clone(), right.as_ref().clone()]), schema)?;
+            let value = self.cast_to(value, &target.sql_type).map_err(raised)?;
+            return Ok(declared(labelled(value, &target), declared_type));
+        }
         let null = literal::null(&target).map_err(raised)?;
         Ok(declared(cases(None, vec![(equal, null)], Some(value.expr), &target), declared_type))
     }
