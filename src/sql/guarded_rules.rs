@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchemaRef, FunctionalDependencies, JoinType, NullEquality, Result};
-use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 type Rule = dyn OptimizerRule + Send + Sync;
@@ -25,7 +25,7 @@ pub(super) fn guarded(rules: Vec<Arc<Rule>>) -> Vec<Arc<Rule>> {
     let guarded = |rule: Arc<Rule>| -> Vec<Arc<Rule>> {
         match rule.name() {
             "extract_equijoin_predicate" => vec![Arc::new(Guarded { rule, mistakes: has_equal_nulls })],
-            "push_down_filter" => vec![Arc::new(Guarded { rule, mistakes: asks_no_columns })],
+            "push_down_filter" => vec![Arc::new(KeepConditions), Arc::new(Guarded { rule, mistakes: asks_no_columns })],
             name if ASK_FOR_KEYS.contains(&name) => vec![Arc::new(ForgetKeys), rule],
             _ => vec![rule],
         }
@@ -59,16 +59,66 @@ fn has_equal_nulls(plan: &LogicalPlan) -> Result<bool> {
     Ok(join.null_equality == NullEquality::NullEqualsNull && !join.on.is_empty())
 }
 
-/// A condition that asks for no columns leaves all rows or none. Below groups it would leave the one group that there is of no rows;
-/// no node of ours takes any other condition.
+/// Conditions that ask for no columns stand apart from others, where they are to stay: see [`asks_no_columns`].
+#[derive(Debug)]
+struct KeepConditions;
+
+impl OptimizerRule for KeepConditions {
+    fn name(&self) -> &'static str {
+        "keep_conditions"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::TopDown)
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        match plan {
+            LogicalPlan::Filter(filter) if has_to_stay(&filter)? => {
+                let conditions = split_conjunction_owned(filter.predicate.clone());
+                let (apart, others): (Vec<_>, Vec<_>) = conditions.into_iter().partition(asks_for_none);
+                let (Some(apart), Some(others)) = (conjunction(apart), conjunction(others)) else {
+                    return Ok(Transformed::no(LogicalPlan::Filter(filter)));
+                };
+                let below = LogicalPlan::Filter(Filter::try_new(others, filter.input)?);
+                Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(apart, Arc::new(below))?)))
+            }
+            other => Ok(Transformed::no(other)),
+        }
+    }
+}
+
+/// A condition that asks for no columns leaves all rows or none. Below groups it would leave the one group that there is of no rows,
+/// and below a node of ours take rows from its other readers. A condition above it would take it along.
 fn asks_no_columns(plan: &LogicalPlan) -> Result<bool> {
-    let LogicalPlan::Filter(filter) = plan else { return Ok(false) };
-    let keeps = match filter.input.as_ref() {
-        LogicalPlan::Aggregate(groups) => matches!(groups.group_expr.as_slice(), [] | [Expr::GroupingSet(_)]),
-        LogicalPlan::Extension(_) => true,
-        _ => false,
-    };
-    Ok(keeps && split_conjunction(&filter.predicate).iter().any(|condition| condition.column_refs().is_empty()))
+    let LogicalPlan::Filter(_) = plan else { return Ok(false) };
+    let mut plan = plan;
+    loop {
+        plan = match plan {
+            LogicalPlan::Filter(filter) if has_to_stay(filter)? => return Ok(true),
+            LogicalPlan::Filter(filter) => &filter.input,
+            LogicalPlan::Projection(projection) => &projection.input,
+            LogicalPlan::SubqueryAlias(alias) => &alias.input,
+            LogicalPlan::Sort(sort) => &sort.input,
+            _ => return Ok(false),
+        }
+    }
+}
+
+fn has_to_stay(filter: &Filter) -> Result<bool> {
+    let has_apart = split_conjunction(&filter.predicate).into_iter().any(asks_for_none);
+    Ok(has_apart
+        && filter.input.exists(|node| {
+            Ok(match node {
+                LogicalPlan::Aggregate(groups) => matches!(groups.group_expr.as_slice(), [] | [Expr::GroupingSet(_)]),
+                LogicalPlan::Extension(_) => true,
+                _ => false,
+            })
+        })?)
+}
+
+fn asks_for_none(condition: &Expr) -> bool {
+    condition.column_refs().is_empty()
 }
 
 /// Joins and the rows of lists have no keys of what they are made of.

@@ -3,7 +3,8 @@
 //! It makes one list of two about the same value. It holds items that are written differently for different: it takes `a IN (b, 1) AND
 //! a IN (c, 2)` for false, and `a IN ($1, $2) AND a IN ($3, $4)` where parameters stand in their places. And it forgets NULL: it takes
 //! `a NOT IN (1, 2) OR a NOT IN (3, 4)` for true, and `a IN (1, 2) AND a NOT IN (1, NULL)` for `a = 2`. So where there are several such
-//! lists, they are written as the comparisons that they stand for.
+//! lists, they are written as the comparisons that they stand for. What is no constant always is: the engine takes a CASE over columns
+//! for one, because it gives a single value for no rows.
 
 use std::collections::HashMap;
 
@@ -37,7 +38,7 @@ pub(super) fn told(plan: LogicalPlan) -> Result<LogicalPlan> {
             })
         })
     })?;
-    if lists < 2 || (are_constant && !have_nulls && excluded.values().all(|lists| *lists < 2)) {
+    if are_constant && (lists < 2 || !have_nulls && excluded.values().all(|lists| *lists < 2)) {
         return Ok(plan);
     }
     let is_mistaken = |list: &InList| {
