@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::Field;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{AggregateFunction, InList, Like};
-use datafusion::logical_expr::{Between, BinaryExpr, Case, Expr, Operator, ScalarUDF};
+use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator, ScalarUDF};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, expressions as physical};
 use datafusion::physical_expr_common::physical_expr::fmt_sql;
 use tablegate_types::conversion::{is_text, name};
@@ -46,19 +46,9 @@ pub(crate) fn printed(expr: &Expr) -> String {
         Expr::IsNotFalse(operand) => behind(operand, "IS NOT FALSE"),
         Expr::IsNotUnknown(operand) => behind(operand, "IS NOT UNKNOWN"),
         Expr::Like(Like { negated, expr, pattern, case_insensitive, .. }) => {
-            let operator = match (negated, case_insensitive) {
-                (false, false) => "~~",
-                (true, false) => "!~~",
-                (false, true) => "~~*",
-                (true, true) => "!~~*",
-            };
-            format!("({} {operator} {})", printed(expr), printed(pattern))
+            of_like(*negated, *case_insensitive, &printed(expr), &printed(pattern))
         }
-        Expr::InList(InList { expr, list, negated }) => {
-            let (operator, which) = if *negated { ("<>", "ALL") } else { ("=", "ANY") };
-            let items: Vec<String> = list.iter().map(printed).collect();
-            format!("({} {operator} {which} (ARRAY[{}]))", printed(expr), items.join(", "))
-        }
+        Expr::InList(InList { expr, list, negated }) => of_list(*negated, &printed(expr), list.iter().map(printed)),
         Expr::Between(Between { expr, negated, low, high }) => {
             let (value, low, high) = (printed(expr), printed(low), printed(high));
             match negated {
@@ -66,7 +56,10 @@ pub(crate) fn printed(expr: &Expr) -> String {
                 true => format!("(({value} < {low}) OR ({value} > {high}))"),
             }
         }
-        Expr::Case(case) => of_case(case),
+        Expr::Case(case) => {
+            let branches = case.when_then_expr.iter().map(|(when, then)| (printed(when), printed(then)));
+            of_case(case.expr.as_deref().map(printed), branches, case.else_expr.as_deref().map(printed))
+        }
         Expr::Cast(cast) => cast_to(&printed(&cast.expr), &ValueType::of_field(&cast.field)),
         Expr::ScalarFunction(call) => of_call(&call.func, call.args.iter().map(printed).collect()),
         Expr::AggregateFunction(call) => of_aggregate(call),
@@ -107,6 +100,15 @@ pub(crate) fn printed_physical(
     } else if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
         let function = Arc::new(call.fun().clone());
         of_call(&function, call.args().iter().map(printed_physical).collect())
+    } else if let Some(case) = expr.downcast_ref::<physical::CaseExpr>() {
+        let branches =
+            case.when_then_expr().iter().map(|(when, then)| (printed_physical(when), printed_physical(then)));
+        of_case(case.expr().map(printed_physical), branches, case.else_expr().map(printed_physical))
+    } else if let Some(list) = expr.downcast_ref::<physical::InListExpr>() {
+        of_list(list.negated(), &printed_physical(list.expr()), list.list().iter().map(printed_physical))
+    } else if let Some(like) = expr.downcast_ref::<physical::LikeExpr>() {
+        let (value, pattern) = (printed_physical(like.expr()), printed_physical(like.pattern()));
+        of_like(like.negated(), like.case_insensitive(), &value, &pattern)
     } else {
         fmt_sql(expr.as_ref()).to_string()
     }
@@ -132,9 +134,14 @@ pub(super) fn called(function: &str, arguments: &[String]) -> String {
     format!("{function}({})", arguments.join(", "))
 }
 
-/// A column that the plan has named after what is computed in it stands in parentheses, as in PostgreSQL.
+/// A column that the plan has named after what is computed in it stands in parentheses, as in PostgreSQL. A number that keeps it apart
+/// from others is left out.
 pub(crate) fn of_column(name: &str) -> String {
     let name = shown_labels(name);
+    let name = match name.rsplit_once('#') {
+        Some((own, number)) if !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()) => own.into(),
+        _ => name,
+    };
     if name.contains('(') { format!("({name})") } else { quote_ident(&name) }
 }
 
@@ -202,19 +209,30 @@ fn of_two(binary: &BinaryExpr) -> String {
     format!("({})", parts.join(word))
 }
 
-fn of_case(case: &Case) -> String {
-    let mut text = "CASE".to_owned();
-    if let Some(operand) = &case.expr {
-        text.push(' ');
-        text.push_str(&printed(operand));
-    }
-    for (when, then) in &case.when_then_expr {
-        text.push_str(&format!(" WHEN {} THEN {}", printed(when), printed(then)));
-    }
-    if let Some(otherwise) = &case.else_expr {
-        text.push_str(&format!(" ELSE {}", printed(otherwise)));
-    }
-    text + " END"
+fn of_case(
+    operand: Option<String>,
+    branches: impl Iterator<Item = (String, String)>,
+    otherwise: Option<String>,
+) -> String {
+    let operand = operand.map(|operand| format!(" {operand}")).unwrap_or_default();
+    let branches: String = branches.map(|(when, then)| format!(" WHEN {when} THEN {then}")).collect();
+    let otherwise = otherwise.map(|otherwise| format!(" ELSE {otherwise}")).unwrap_or_default();
+    format!("CASE{operand}{branches}{otherwise} END")
+}
+
+fn of_like(negated: bool, case_insensitive: bool, value: &str, pattern: &str) -> String {
+    let operator = match (negated, case_insensitive) {
+        (false, false) => "~~",
+        (true, false) => "!~~",
+        (false, true) => "~~*",
+        (true, true) => "!~~*",
+    };
+    format!("({value} {operator} {pattern})")
+}
+
+fn of_list(negated: bool, value: &str, items: impl Iterator<Item = String>) -> String {
+    let (operator, which) = if negated { ("<>", "ALL") } else { ("=", "ANY") };
+    format!("({value} {operator} {which} (ARRAY[{}]))", items.collect::<Vec<_>>().join(", "))
 }
 
 /// Numbers and truth values as they are written, all else in quotes and with its type.

@@ -159,8 +159,8 @@ impl Expanding<'_> {
         let mut exprs = self.kept();
         let mut own = Vec::with_capacity(projection.expr.len());
         for (expr, (column, field)) in projection.expr.iter().zip(columns_and_fields(&projection.schema)) {
-            let name = Column::from_name(self.names.next("column"));
-            let value = self.inward(expr.clone())?;
+            let name = Column::from_name(self.names.next(&column.name));
+            let value = self.inward(expr.clone().unalias())?;
             exprs.push(named(self.where_there(value)?, &name, field));
             own.push((column, name));
         }
@@ -186,7 +186,7 @@ impl Expanding<'_> {
                 branches.push((Box::new(lit(number)), Box::new(value)));
             }
             let value = Expr::Case(Case::new(Some(Box::new(Expr::Column(number.clone()))), branches, None));
-            let name = Column::from_name(self.names.next("column"));
+            let name = Column::from_name(self.names.next(&column.name));
             exprs.push(named(value, &name, field));
             own.push((column, name));
         }
@@ -294,7 +294,7 @@ impl Expanding<'_> {
     fn outer_renamed(&mut self) -> Vec<Expr> {
         let mut exprs = self.kept();
         for (column, expr) in self.columns.iter().zip(&mut exprs) {
-            let name = self.names.next("outer");
+            let name = self.names.next(&column.name);
             self.outer.insert(column.clone(), Column::from_name(name.clone()));
             *expr = std::mem::take(expr).alias(name);
         }
