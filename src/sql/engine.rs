@@ -400,7 +400,8 @@ fn moment(base: &SessionState, moments: &Moments) -> ExecutionProps {
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> =
         vec![Arc::new(CallsInOrder), Arc::new(RangeJoins)];
-    rules.extend(with_run_time_filters(false_order::unseen(PhysicalOptimizer::new().rules)));
+    rules
+        .extend(with_run_time_filters(false_order::unseen(tuning::without_known_rows(PhysicalOptimizer::new().rules))));
     // The engine's last rule checks the plan.
     rules.insert(rules.len() - 1, Arc::new(StepsInOnePart));
     rules.insert(rules.len() - 1, Arc::new(SortedUnions));

@@ -4,21 +4,20 @@
 //! `LEFT JOIN LATERAL (SELECT max(b.v) .. WHERE b.s = a.s) q ON true WHERE q.max = a.f` would find rows without either value. And
 //! it asks of the rows what HAVING asks of their only group, `SELECT count(*) FROM t HAVING (SELECT true)`, and of one reader's rows
 //! what several readers have in common. And it takes a key of groups for one of what is joined with them, and of the rows that their
-//! lists become: groups and sorts then lose columns, DISTINCT and joins rows.
+//! lists become: groups and sorts then lose columns, joins rows, and DISTINCT is left out.
 
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchemaRef, FunctionalDependencies, JoinType, NullEquality, Result};
+use datafusion::common::{DFSchemaRef, FunctionalDependencies, NullEquality, Result};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
+use datafusion::logical_expr::{Aggregate, Distinct, Expr, Filter, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 type Rule = dyn OptimizerRule + Send + Sync;
 
 /// Rules that ask which columns are keys.
-const ASK_FOR_KEYS: &[&str] =
-    &["eliminate_duplicated_expr", "eliminate_join", "optimize_projections", "replace_distinct_aggregate"];
+const ASK_FOR_KEYS: &[&str] = &["eliminate_duplicated_expr", "eliminate_join", "optimize_projections"];
 
 /// These rules, with guards.
 pub(super) fn guarded(rules: Vec<Arc<Rule>>) -> Vec<Arc<Rule>> {
@@ -26,6 +25,7 @@ pub(super) fn guarded(rules: Vec<Arc<Rule>>) -> Vec<Arc<Rule>> {
         match rule.name() {
             "extract_equijoin_predicate" => vec![Arc::new(Guarded { rule, mistakes: has_equal_nulls })],
             "push_down_filter" => vec![Arc::new(KeepConditions), Arc::new(Guarded { rule, mistakes: asks_no_columns })],
+            "replace_distinct_aggregate" => vec![Arc::new(GroupDistinct), rule],
             name if ASK_FOR_KEYS.contains(&name) => vec![Arc::new(ForgetKeys), rule],
             _ => vec![rule],
         }
@@ -121,7 +121,7 @@ fn asks_for_none(condition: &Expr) -> bool {
     condition.column_refs().is_empty()
 }
 
-/// Joins and the rows of lists have no keys of what they are made of.
+/// Keys of groups, and numbers of rows, are forgotten: the engine carries them on to rows that have them several times.
 #[derive(Debug)]
 struct ForgetKeys;
 
@@ -131,33 +131,36 @@ impl OptimizerRule for ForgetKeys {
     }
 
     fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let mut has_false_keys = false;
+        let mut has_keys = false;
         plan.apply_with_subqueries(|node| {
-            has_false_keys |= falsely_keyed(node).is_some();
-            Ok(if has_false_keys { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            has_keys |= keyed(node).is_some();
+            Ok(if has_keys { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })?;
         // No other rule has anything to do because of it.
-        if has_false_keys { Ok(Transformed::no(without_false_keys(plan)?.data)) } else { Ok(Transformed::no(plan)) }
+        if has_keys { Ok(Transformed::no(without_keys(plan)?.data)) } else { Ok(Transformed::no(plan)) }
     }
 }
 
-/// The schema of a node whose keys need not be keys of its rows.
-fn falsely_keyed(node: &LogicalPlan) -> Option<&DFSchemaRef> {
-    use JoinType::{Full, Inner, Left, Right};
+/// The schema of a node that makes keys or carries them on, where it has any.
+fn keyed(node: &LogicalPlan) -> Option<&DFSchemaRef> {
     let schema = match node {
-        LogicalPlan::Join(join) if matches!(join.join_type, Inner | Left | Right | Full) => &join.schema,
+        LogicalPlan::Aggregate(groups) => &groups.schema,
+        LogicalPlan::Window(window) => &window.schema,
+        LogicalPlan::Join(join) => &join.schema,
         LogicalPlan::Unnest(unnest) => &unnest.schema,
         _ => return None,
     };
     (!schema.functional_dependencies().is_empty()).then_some(schema)
 }
 
-fn without_false_keys(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let plan = plan.map_subqueries(without_false_keys)?.data.map_children(without_false_keys)?;
+fn without_keys(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let plan = plan.map_subqueries(without_keys)?.data.map_children(without_keys)?;
     let mut plan = if plan.transformed { plan.map_data(LogicalPlan::recompute_schema)? } else { plan };
-    if let Some(schema) = falsely_keyed(&plan.data) {
+    if let Some(schema) = keyed(&plan.data) {
         let schema = schema.as_ref().clone().with_functional_dependencies(FunctionalDependencies::empty())?;
         match &mut plan.data {
+            LogicalPlan::Aggregate(groups) => groups.schema = Arc::new(schema),
+            LogicalPlan::Window(window) => window.schema = Arc::new(schema),
             LogicalPlan::Join(join) => join.schema = Arc::new(schema),
             LogicalPlan::Unnest(unnest) => unnest.schema = Arc::new(schema),
             _ => {}
@@ -165,4 +168,29 @@ fn without_false_keys(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         plan.transformed = true;
     }
     Ok(plan)
+}
+
+/// DISTINCT is grouping by all columns, and never needless for the keys of what is below.
+#[derive(Debug)]
+struct GroupDistinct;
+
+impl OptimizerRule for GroupDistinct {
+    fn name(&self) -> &'static str {
+        "group_distinct"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        match plan {
+            LogicalPlan::Distinct(Distinct::All(rows)) if !rows.schema().fields().is_empty() => {
+                let columns = rows.schema().columns().into_iter().map(Expr::Column).collect();
+                let groups = Aggregate::try_new(rows, columns, Vec::new())?;
+                Ok(Transformed::yes(LogicalPlan::Aggregate(groups)))
+            }
+            other => Ok(Transformed::no(other)),
+        }
+    }
 }

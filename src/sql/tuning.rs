@@ -6,6 +6,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::prelude::SessionConfig;
 use tablegate_types::error::SqlResult;
 
@@ -62,6 +63,17 @@ pub(crate) fn without_written_order(
     rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>,
 ) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.into_iter().filter(|rule| rule.name() != RULE_OF_WRITTEN_ORDER).collect()
+}
+
+/// The rule that takes aggregates from what is known of the rows below: it counts one different value in a column of a constant, also
+/// where there are no rows. Tables say how many rows they have about, so that there is nothing to take.
+const RULE_OF_KNOWN_ROWS: &str = "aggregate_statistics";
+
+/// The rules of physical plans that are left to the engine.
+pub(crate) fn without_known_rows(
+    rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
+) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    rules.into_iter().filter(|rule| rule.name() != RULE_OF_KNOWN_ROWS).collect()
 }
 
 /// The engine's analysis, with our rule in the place of its own for casts.
