@@ -68,24 +68,35 @@ impl OptimizerRule for KeepConditions {
         "keep_conditions"
     }
 
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::TopDown)
-    }
-
     fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        match plan {
-            LogicalPlan::Filter(filter) if has_to_stay(&filter)? => {
-                let conditions = split_conjunction_owned(filter.predicate.clone());
-                let (apart, others): (Vec<_>, Vec<_>) = conditions.into_iter().partition(asks_for_none);
-                let (Some(apart), Some(others)) = (conjunction(apart), conjunction(others)) else {
-                    return Ok(Transformed::no(LogicalPlan::Filter(filter)));
-                };
-                let below = LogicalPlan::Filter(Filter::try_new(others, filter.input)?);
-                Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(apart, Arc::new(below))?)))
-            }
-            other => Ok(Transformed::no(other)),
-        }
+        let has_any = has_node(&plan, &|node| Ok(matches!(node, LogicalPlan::Filter(filter) if has_to_stay(filter)?)))?;
+        if has_any { plan.transform_down_with_subqueries(parted) } else { Ok(Transformed::no(plan)) }
     }
+}
+
+/// A filter of which some conditions have to stay, as two: the others are below.
+fn parted(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Filter(filter) = plan else { return Ok(Transformed::no(plan)) };
+    if !has_to_stay(&filter)? {
+        return Ok(Transformed::no(LogicalPlan::Filter(filter)));
+    }
+    let conditions = split_conjunction_owned(filter.predicate.clone());
+    let (apart, others): (Vec<_>, Vec<_>) = conditions.into_iter().partition(asks_for_none);
+    let (Some(apart), Some(others)) = (conjunction(apart), conjunction(others)) else {
+        return Ok(Transformed::no(LogicalPlan::Filter(filter)));
+    };
+    let below = LogicalPlan::Filter(Filter::try_new(others, filter.input)?);
+    Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(apart, Arc::new(below))?)))
+}
+
+/// Whether a plan has such a node, in its sub-queries too.
+fn has_node(plan: &LogicalPlan, is_such: &dyn Fn(&LogicalPlan) -> Result<bool>) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        found |= is_such(node)?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
 }
 
 /// A condition that asks for no columns leaves all rows or none. Below groups it would leave the one group that there is of no rows,
@@ -131,13 +142,12 @@ impl OptimizerRule for ForgetKeys {
     }
 
     fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let mut has_keys = false;
-        plan.apply_with_subqueries(|node| {
-            has_keys |= keyed(node).is_some();
-            Ok(if has_keys { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-        })?;
         // No other rule has anything to do because of it.
-        if has_keys { Ok(Transformed::no(without_keys(plan)?.data)) } else { Ok(Transformed::no(plan)) }
+        if has_node(&plan, &|node| Ok(keyed(node).is_some()))? {
+            Ok(Transformed::no(without_keys(plan)?.data))
+        } else {
+            Ok(Transformed::no(plan))
+        }
     }
 }
 
@@ -179,18 +189,18 @@ impl OptimizerRule for GroupDistinct {
         "group_distinct"
     }
 
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
     fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        match plan {
-            LogicalPlan::Distinct(Distinct::All(rows)) if !rows.schema().fields().is_empty() => {
-                let columns = rows.schema().columns().into_iter().map(Expr::Column).collect();
-                let groups = Aggregate::try_new(rows, columns, Vec::new())?;
-                Ok(Transformed::yes(LogicalPlan::Aggregate(groups)))
-            }
-            other => Ok(Transformed::no(other)),
+        let has_any = has_node(&plan, &|node| Ok(matches!(node, LogicalPlan::Distinct(Distinct::All(_)))))?;
+        if has_any { plan.transform_up_with_subqueries(grouped) } else { Ok(Transformed::no(plan)) }
+    }
+}
+
+fn grouped(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Distinct(Distinct::All(rows)) if !rows.schema().fields().is_empty() => {
+            let columns = rows.schema().columns().into_iter().map(Expr::Column).collect();
+            Ok(Transformed::yes(LogicalPlan::Aggregate(Aggregate::try_new(rows, columns, Vec::new())?)))
         }
+        other => Ok(Transformed::no(other)),
     }
 }
