@@ -109,10 +109,11 @@ impl<'a> Correlation<'a> {
         self.parameters.iter().position(|p| is_same(&p.reference, expr))
     }
 
-    /// All values that the parameters have together, and the columns they are in.
+    /// All values that the parameters have together, and the columns they are in. `names` is told when the outer plan may give others
+    /// when it is run once more.
     ///
     /// # Errors
-    /// 0A000 when the outer plan would give other values when it is run once more, and cannot be run once.
+    /// XX000 if the new plan is not valid, which would be a defect here.
     pub(super) fn domain(&self, names: &mut Names) -> Result<(LogicalPlan, Vec<Key>)> {
         let mut keys = Vec::with_capacity(self.parameters.len());
         let mut exprs = Vec::with_capacity(self.parameters.len());
@@ -161,7 +162,8 @@ fn depends_on_order(aggregate: &Expr, input: &DFSchema) -> bool {
     }
 }
 
-/// Whether the rows of a plan are others each time it is run.
+/// # Errors
+/// 0A000 for a plan whose rows are others each time it is run.
 pub(super) fn refuse_volatile(plan: &LogicalPlan) -> Result<()> {
     let mut found = false;
     plan.apply(|node| {
