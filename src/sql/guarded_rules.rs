@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchemaRef, FunctionalDependencies, NullEquality, Result};
+use datafusion::common::{DFSchema, FunctionalDependencies, NullEquality, Result};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Aggregate, Distinct, Expr, Filter, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
@@ -24,9 +24,11 @@ pub(super) fn guarded(rules: Vec<Arc<Rule>>) -> Vec<Arc<Rule>> {
     let guarded = |rule: Arc<Rule>| -> Vec<Arc<Rule>> {
         match rule.name() {
             "extract_equijoin_predicate" => vec![Arc::new(Guarded { rule, mistakes: has_equal_nulls })],
-            "push_down_filter" => vec![Arc::new(KeepConditions), Arc::new(Guarded { rule, mistakes: asks_no_columns })],
-            "replace_distinct_aggregate" => vec![Arc::new(GroupDistinct), rule],
-            name if ASK_FOR_KEYS.contains(&name) => vec![Arc::new(ForgetKeys), rule],
+            "push_down_filter" => {
+                vec![Arc::new(KEEP_CONDITIONS), Arc::new(Guarded { rule, mistakes: asks_no_columns })]
+            }
+            "replace_distinct_aggregate" => vec![Arc::new(GROUP_DISTINCT), rule],
+            name if ASK_FOR_KEYS.contains(&name) => vec![Arc::new(FORGET_KEYS), rule],
             _ => vec![rule],
         }
     };
@@ -59,20 +61,37 @@ fn has_equal_nulls(plan: &LogicalPlan) -> Result<bool> {
     Ok(join.null_equality == NullEquality::NullEqualsNull && !join.on.is_empty())
 }
 
-/// Conditions that ask for no columns stand apart from others, where they are to stay: see [`asks_no_columns`].
+/// A rule of our own, which is there for the one behind it.
 #[derive(Debug)]
-struct KeepConditions;
+struct Before {
+    name: &'static str,
+    /// Whether the rule has something to do at this node.
+    concerns: fn(&LogicalPlan) -> Result<bool>,
+    /// Makes it the whole plan.
+    change: fn(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
+}
 
-impl OptimizerRule for KeepConditions {
-    fn name(&self) -> &'static str {
-        "keep_conditions"
+impl OptimizerRule for Before {
+    fn name(&self) -> &str {
+        self.name
     }
 
     fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let has_any = has_node(&plan, &|node| Ok(matches!(node, LogicalPlan::Filter(filter) if has_to_stay(filter)?)))?;
-        if has_any { plan.transform_down_with_subqueries(parted) } else { Ok(Transformed::no(plan)) }
+        let mut is_concerned = false;
+        plan.apply_with_subqueries(|node| {
+            is_concerned |= (self.concerns)(node)?;
+            Ok(if is_concerned { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })?;
+        if is_concerned { (self.change)(plan) } else { Ok(Transformed::no(plan)) }
     }
 }
+
+/// Conditions that ask for no columns stand apart from others, where they are to stay: see [`asks_no_columns`].
+const KEEP_CONDITIONS: Before = Before {
+    name: "keep_conditions",
+    concerns: |node| Ok(matches!(node, LogicalPlan::Filter(filter) if has_to_stay(filter)?)),
+    change: |plan| plan.transform_down_with_subqueries(parted),
+};
 
 /// A filter of which some conditions have to stay, as two: the others are below.
 fn parted(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -87,16 +106,6 @@ fn parted(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     };
     let below = LogicalPlan::Filter(Filter::try_new(others, filter.input)?);
     Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(apart, Arc::new(below))?)))
-}
-
-/// Whether a plan has such a node, in its sub-queries too.
-fn has_node(plan: &LogicalPlan, is_such: &dyn Fn(&LogicalPlan) -> Result<bool>) -> Result<bool> {
-    let mut found = false;
-    plan.apply_with_subqueries(|node| {
-        found |= is_such(node)?;
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    Ok(found)
 }
 
 /// A condition that asks for no columns leaves all rows or none. Below groups it would leave the one group that there is of no rows,
@@ -133,67 +142,47 @@ fn asks_for_none(condition: &Expr) -> bool {
 }
 
 /// Keys of groups, and numbers of rows, are forgotten: the engine carries them on to rows that have them several times.
-#[derive(Debug)]
-struct ForgetKeys;
+const FORGET_KEYS: Before = Before {
+    name: "forget_keys",
+    concerns: |node| Ok(makes_keys(node) && has_keys(node.schema())),
+    // No other rule has anything to do because of it.
+    change: |plan| Ok(Transformed::no(without_keys(plan)?.data)),
+};
 
-impl OptimizerRule for ForgetKeys {
-    fn name(&self) -> &'static str {
-        "forget_keys"
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        // No other rule has anything to do because of it.
-        if has_node(&plan, &|node| Ok(keyed(node).is_some()))? {
-            Ok(Transformed::no(without_keys(plan)?.data))
-        } else {
-            Ok(Transformed::no(plan))
-        }
-    }
+/// Whether a node makes keys, or carries them on to other rows.
+fn makes_keys(node: &LogicalPlan) -> bool {
+    use LogicalPlan::{Aggregate, Join, Unnest, Window};
+    matches!(node, Aggregate(_) | Window(_) | Join(_) | Unnest(_))
 }
 
-/// The schema of a node that makes keys or carries them on, where it has any.
-fn keyed(node: &LogicalPlan) -> Option<&DFSchemaRef> {
-    let schema = match node {
-        LogicalPlan::Aggregate(groups) => &groups.schema,
-        LogicalPlan::Window(window) => &window.schema,
-        LogicalPlan::Join(join) => &join.schema,
-        LogicalPlan::Unnest(unnest) => &unnest.schema,
-        _ => return None,
-    };
-    (!schema.functional_dependencies().is_empty()).then_some(schema)
+fn has_keys(schema: &DFSchema) -> bool {
+    !schema.functional_dependencies().is_empty()
 }
 
 fn without_keys(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let plan = plan.map_subqueries(without_keys)?.data.map_children(without_keys)?;
     let mut plan = if plan.transformed { plan.map_data(LogicalPlan::recompute_schema)? } else { plan };
-    if let Some(schema) = keyed(&plan.data) {
-        let schema = schema.as_ref().clone().with_functional_dependencies(FunctionalDependencies::empty())?;
-        match &mut plan.data {
-            LogicalPlan::Aggregate(groups) => groups.schema = Arc::new(schema),
-            LogicalPlan::Window(window) => window.schema = Arc::new(schema),
-            LogicalPlan::Join(join) => join.schema = Arc::new(schema),
-            LogicalPlan::Unnest(unnest) => unnest.schema = Arc::new(schema),
-            _ => {}
-        }
+    let schema = match &mut plan.data {
+        LogicalPlan::Aggregate(groups) => &mut groups.schema,
+        LogicalPlan::Window(window) => &mut window.schema,
+        LogicalPlan::Join(join) => &mut join.schema,
+        LogicalPlan::Unnest(unnest) => &mut unnest.schema,
+        _ => return Ok(plan),
+    };
+    if has_keys(schema) {
+        let keyless = schema.as_ref().clone().with_functional_dependencies(FunctionalDependencies::empty())?;
+        *schema = Arc::new(keyless);
         plan.transformed = true;
     }
     Ok(plan)
 }
 
 /// DISTINCT is grouping by all columns, and never needless for the keys of what is below.
-#[derive(Debug)]
-struct GroupDistinct;
-
-impl OptimizerRule for GroupDistinct {
-    fn name(&self) -> &'static str {
-        "group_distinct"
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let has_any = has_node(&plan, &|node| Ok(matches!(node, LogicalPlan::Distinct(Distinct::All(_)))))?;
-        if has_any { plan.transform_up_with_subqueries(grouped) } else { Ok(Transformed::no(plan)) }
-    }
-}
+const GROUP_DISTINCT: Before = Before {
+    name: "group_distinct",
+    concerns: |node| Ok(matches!(node, LogicalPlan::Distinct(Distinct::All(_)))),
+    change: |plan| plan.transform_up_with_subqueries(grouped),
+};
 
 fn grouped(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     match plan {

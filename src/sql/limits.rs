@@ -8,7 +8,8 @@
 //! |-------------------------------------------------------------|---------------------------|---------------------|
 //! | parentheses and sub-queries within each other               | [`MAX_NESTING`]           | the parser          |
 //! | rows within each other                                      | [`MAX_ROWS_WITHIN`]       | `expr/pass`         |
-//! | what expressions are made of that stand in several places    | [`MAX_REPEATED`]          | `expr/pass`         |
+//! | what expressions are made of that stand in several places   | [`MAX_REPEATED`]          | `expr/pass`         |
+//! | the same of what BETWEEN and IN compare several times       | `bind`, `MOST_REPEATED`   | the binder          |
 //! | operators, casts, joins, set operations one after the other | [`MAX_DEPTH`]             | `syntax/depth`      |
 //! | AND and OR one after the other                              | [`MAX_LINKS`]             | `syntax/depth`      |
 //! | tables of a statement, those of its views among them        | [`MAX_RELATIONS`]         | `plan/lower`        |

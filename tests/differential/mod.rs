@@ -129,14 +129,8 @@ fn queries_within_queries_have_the_answers_of_postgresql() {
     let postgres = Postgres::start();
     let gateway = Gateway::start();
     let seed = setting("NESTED_SEED", SEED);
-    let mut there = Client::connect(postgres.address, postgres::USER).expect("PostgreSQL takes connections");
-    let mut here = Client::connect(gateway.address, "u").expect("the gateway takes connections");
-    for client in [&mut there, &mut here] {
-        for sql in nested::SETUP {
-            let answer = client.ask(sql);
-            assert!(matches!(answer, Answer::Done { .. }), "{answer:?}\n{sql}");
-        }
-    }
+    let mut there = client_beside(nested::SETUP, postgres.address, postgres::USER);
+    let mut here = client_beside(nested::SETUP, gateway.address, "u");
     let (mut compared, mut refused, mut differences) = (0, 0, Vec::new());
     for number in 0..setting("NESTED_STATEMENTS", NESTED_STATEMENTS) {
         let sql = nested::query(seed, number);
@@ -175,11 +169,17 @@ fn setting<T: FromStr>(name: &str, default: T) -> T {
 }
 
 fn set_up(address: SocketAddr, user: &str) {
+    client_beside(fixture::SETUP, address, user);
+}
+
+/// A client of a server, after these statements.
+fn client_beside(setup: &[&str], address: SocketAddr, user: &str) -> Client {
     let mut client = Client::connect(address, user).expect("the server takes connections");
-    for sql in fixture::SETUP {
+    for sql in setup {
         let answer = client.ask(sql);
         assert!(matches!(answer, Answer::Done { .. }), "{address}: {answer:?}\n{sql}");
     }
+    client
 }
 
 fn record(plan: &Plan, reference: &Reference) {

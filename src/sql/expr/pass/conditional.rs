@@ -176,17 +176,20 @@ fn is_number(operand: &Operand) -> bool {
 /// The subject of a CASE, and the values that it may equal, where it is compared with all of them as one type: then it is computed
 /// once, as one that gives other values each time must be. A column is none; its conditions are as if they were written.
 fn asked_once(conditions: Vec<Expr>) -> (Option<Expr>, Vec<Expr>) {
-    let sides = |condition: &Expr| match condition {
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => Some((left.clone(), right.clone())),
-        _ => None,
+    let subject = match conditions.first() {
+        Some(Expr::BinaryExpr(BinaryExpr { left, .. })) if !is_short(left) => left.as_ref().clone(),
+        _ => return (None, conditions),
     };
-    let Some(pairs) = conditions.iter().map(sides).collect::<Option<Vec<_>>>() else { return (None, conditions) };
-    match pairs.first() {
-        Some((subject, _)) if !is_short(subject) && pairs.iter().all(|(left, _)| left == subject) => {
-            (Some(subject.as_ref().clone()), pairs.into_iter().map(|(_, value)| *value).collect())
-        }
-        _ => (None, conditions),
+    let is_asked = |condition: &Expr| matches!(condition, Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, .. }) if **left == subject);
+    if !conditions.iter().all(is_asked) {
+        return (None, conditions);
     }
+    let value = |condition| match condition {
+        Expr::BinaryExpr(BinaryExpr { right, .. }) => *right,
+        other => other,
+    };
+    let values = conditions.into_iter().map(value).collect();
+    (Some(subject), values)
 }
 
 /// Whether it is a column, or a constant: conditions of constants are decided before the statement runs.

@@ -165,12 +165,7 @@ fn depends_on_order(aggregate: &Expr, input: &DFSchema) -> bool {
 /// # Errors
 /// 0A000 for a plan whose rows are others each time it is run.
 pub(super) fn refuse_volatile(plan: &LogicalPlan) -> Result<()> {
-    let mut found = false;
-    plan.apply(|node| {
-        found |= is_volatile(node)?;
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    match found {
+    match plan.exists(is_volatile)? {
         true => Err(not_supported("a sub-query beside rows with random values")),
         false => Ok(()),
     }

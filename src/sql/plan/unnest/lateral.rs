@@ -36,12 +36,12 @@ impl Unnester {
         let right = Arc::unwrap_or_clone(plan.right);
         let correlation = Correlation::of(&right, &left)?;
         let right = Pusher::new(&correlation, &mut self.names).push_rows(right)?;
-        let conditions = correlation.conditions(&right.keys).into_iter().chain(plan.filter);
+        let condition = conjunction(correlation.conditions(&right.keys).into_iter().chain(plan.filter));
         let joined = Join::try_new(
-            Arc::new(left.clone()),
+            Arc::new(left),
             Arc::new(right.plan),
             plan.on,
-            conjunction(conditions),
+            condition,
             plan.join_type,
             plan.join_constraint,
             plan.null_equality,
@@ -77,8 +77,8 @@ impl Unnester {
     }
 
     /// A left join whose condition asks sub-queries about rows of one side: their answers become columns of that side.
-    fn left_join_condition(&mut self, join: Join) -> Result<LogicalPlan> {
-        let Some(condition) = join.filter.clone() else { return Ok(LogicalPlan::Join(join)) };
+    fn left_join_condition(&mut self, mut join: Join) -> Result<LogicalPlan> {
+        let Some(condition) = join.filter.take() else { return Ok(LogicalPlan::Join(join)) };
         let asks_left = refers_only_to(&condition, &join.left)?;
         if !asks_left && !refers_only_to(&condition, &join.right)? {
             return Err(not_supported("a sub-query about both sides in the condition of a Left JOIN"));
