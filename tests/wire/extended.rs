@@ -181,6 +181,28 @@ async fn statements_without_rows_say_so() {
 }
 
 #[tokio::test]
+async fn a_table_is_made_of_a_query_with_parameters() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    for (name, sql) in [
+        ("made", "CREATE TABLE made AS SELECT g, $1::text AS word FROM generate_series(1, $2) g"),
+        ("chosen", "SELECT g, word INTO chosen FROM made WHERE word = $1 AND g <= $2"),
+    ] {
+        let messages = client.ask(&[parse("", sql, &[]), describe(b'S', ""), sync()]).await;
+        assert_eq!(tags(&messages), "1tnZ");
+        assert_eq!(messages[1].body, [0, 2, 0, 0, 0, 25, 0, 0, 0, 23]);
+        client.ask(&[parse("", sql, &[]), bind("", "", &[Some("a"), Some("3")]), execute("", 0), sync()]).await;
+        let rows = client.query(&format!("SELECT count(*), max(word) FROM {name}")).await;
+        assert_eq!(rows[1].texts(), ["3", "a"], "{name}");
+    }
+    // What cannot have any says so when it runs.
+    let sql = "CREATE VIEW v AS SELECT * FROM made WHERE g > $1";
+    let messages = client.ask(&[parse("", sql, &[23]), bind("", "", &[Some("1")]), execute("", 0), sync()]).await;
+    assert_eq!((tags(&messages).as_str(), error_code(&messages).as_str()), ("12EZ", "42P02"));
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn declared_types_are_kept() {
     let server = Server::start().await;
     let mut client = server.client().await;

@@ -1,5 +1,6 @@
 //! An expression with its type, and its implicit casts to other types.
 
+use arrow::datatypes::Field;
 use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
@@ -185,6 +186,12 @@ impl Operand {
 /// The same values, said to be of a type whose layout they have.
 pub(super) fn relabelled(expr: Expr, to: &ValueType) -> Expr {
     Computation::call(&RELABEL, None, to.clone(), vec![expr])
+}
+
+/// The same values, said to be of a field's type, where Arrow's type does not say all of it: the engine forgets that of a CASE.
+pub(crate) fn known_as(expr: Expr, field: &Field) -> Expr {
+    let known = ValueType::of_field(field);
+    if known.is_obvious() || known.is_unknown() { expr } else { relabelled(expr, &known) }
 }
 
 /// What the engine says of an expression's type, without asking all that is in it where the outermost part tells: it is asked

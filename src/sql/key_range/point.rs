@@ -4,6 +4,7 @@
 //! Such a predicate is taken apart once, and each run only writes the key down. What it gives is what the analysis of
 //! the predicate would give; where it cannot say, that is asked.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
@@ -12,7 +13,6 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use tablegate_store::model::{Cut, EntityKey, PartitionKey, Span};
 use tablegate_store::table::KeyRange;
 use tablegate_types::key_codec::{KEY_BYTES, PartitionScheme};
-use tablegate_types::sql_type::SqlType;
 
 use super::from_logical::flatten;
 use super::predicate::{KeyView, Operand};
@@ -29,6 +29,8 @@ enum Wanted {
     Value(ScalarValue),
     /// By its index, from 0.
     Parameter(usize),
+    /// One without the spaces at its end, which do not count where it is compared with a char(n): keys are without them.
+    TrimmedParameter(usize),
 }
 
 impl PointPredicate {
@@ -46,7 +48,9 @@ impl PointPredicate {
 
     /// The key with these parameters; `None` where they name none, or it takes a closer look.
     pub fn key(&self, relation: &Relation, parameters: &[ScalarValue]) -> Option<EntityKey> {
-        relation.codec.key_of(|column| self.0.get(column)?.value(parameters))
+        let values: Vec<Cow<'_, ScalarValue>> =
+            self.0.iter().map(|wanted| wanted.value(parameters)).collect::<Option<_>>()?;
+        relation.codec.key_of(|column| values.get(column).map(Cow::as_ref))
     }
 
     /// The key as a range.
@@ -152,20 +156,33 @@ impl Wanted {
         Some(match expr {
             Expr::Literal(value, _) => Wanted::Value(value.clone()),
             Expr::Placeholder(placeholder) => Wanted::Parameter(parameter_number(&placeholder.id)?.checked_sub(1)?),
+            Expr::ScalarFunction(call) if call.func.name() == "rtrim" => match call.args.as_slice() {
+                [text] => match Self::of(text)? {
+                    Wanted::Parameter(index) => Wanted::TrimmedParameter(index),
+                    _ => return None,
+                },
+                _ => return None,
+            },
             _ => return None,
         })
     }
 
-    fn value<'v>(&'v self, parameters: &'v [ScalarValue]) -> Option<&'v ScalarValue> {
+    fn value<'v>(&'v self, parameters: &'v [ScalarValue]) -> Option<Cow<'v, ScalarValue>> {
         match self {
-            Wanted::Value(value) => Some(value),
-            Wanted::Parameter(index) => parameters.get(*index),
+            Wanted::Value(value) => Some(Cow::Borrowed(value)),
+            Wanted::Parameter(index) => parameters.get(*index).map(Cow::Borrowed),
+            Wanted::TrimmedParameter(index) => Some(match parameters.get(*index)? {
+                ScalarValue::Utf8(Some(text)) if text.ends_with(' ') => {
+                    Cow::Owned(ScalarValue::Utf8(Some(text.trim_end_matches(' ').to_owned())))
+                }
+                value => Cow::Borrowed(value),
+            }),
         }
     }
 
     /// Appends the part of the key column at `index`.
     fn push(&self, relation: &Relation, index: usize, parameters: &[ScalarValue], key: &mut String) -> Option<()> {
-        relation.codec.push_part(index, self.value(parameters)?, key)
+        relation.codec.push_part(index, self.value(parameters)?.as_ref(), key)
     }
 }
 
@@ -191,17 +208,6 @@ fn not_widened<'e>(expr: &'e Expr, column: &dyn Fn(&str) -> Option<DataType>) ->
     }
 }
 
-/// What loses the spaces at its end, which do not count where it is compared with a char(n): keys are without them.
-fn not_trimmed<'e>(expr: &'e Expr, relation: &Relation, column: usize) -> &'e Expr {
-    let Expr::ScalarFunction(call) = expr else { return expr };
-    let key = relation.key_columns().get(column).and_then(|key| relation.columns.get(*key));
-    let is_char = key.is_some_and(|key| matches!(key.sql_type, SqlType::Char(_)));
-    match call.args.as_slice() {
-        [text] if is_char && call.func.name() == "rtrim" => text,
-        _ => expr,
-    }
-}
-
 /// The parts of a conjunction; `None` for one that is no comparison of a key column.
 fn comparisons<'a>(relation: &'a Relation, filters: &'a [Expr]) -> impl Iterator<Item = Option<Comparison>> {
     let keys = KeyView { relation, codec: &relation.codec };
@@ -217,6 +223,6 @@ fn comparisons<'a>(relation: &'a Relation, filters: &'a [Expr]) -> impl Iterator
             _ => return None,
         };
         let Operand::Column { column, .. } = Operand::column(&keys, name) else { return None };
-        Some(Comparison { column, operator, value: Wanted::of(not_trimmed(value, relation, column))? })
+        Some(Comparison { column, operator, value: Wanted::of(value)? })
     })
 }

@@ -9,7 +9,7 @@ use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::views::check_types_free;
 use super::{Position, Session};
-use crate::catalog::{Access, CatalogView, Declaration, duplicate_table};
+use crate::catalog::{Access, CatalogView, Declaration, SequenceOwner, duplicate_table};
 use crate::ddl::{self, Alteration, Renaming, RowCheck, Written};
 use crate::dml::{contains_nulls, is_there_row};
 use crate::outcome::{CommandTag, Outcome};
@@ -17,7 +17,7 @@ use crate::place::Place;
 use crate::plan::{Renamed, placed_name, schema_and_table};
 use crate::reads::Reads;
 use crate::relation::Relation;
-use crate::syntax::AlterCommand;
+use crate::syntax::{AlterCommand, GivenOptions, ValueChange};
 use crate::views::Needed;
 
 impl Session {
@@ -132,7 +132,7 @@ impl Session {
         }
         let retyped = alteration.retyped();
         check_types_free(&reads.catalog, relation.oid, &retyped)?;
-        let Alteration { notices, checks, dropped, dropped_key, cascaded, .. } = &alteration;
+        let Alteration { notices, checks, dropped, uncounted, dropped_key, cascaded, .. } = &alteration;
         let (oid, table) = (relation.oid, &relation.name);
         let columns = dropped.iter().map(|column| Needed::column(oid, table, column));
         let key = dropped_key.iter().map(|constraint| Needed::primary_key(oid, table, constraint));
@@ -140,13 +140,32 @@ impl Session {
         self.drop_dependents(&needed, command.alter.operations.iter().any(ddl::drops_with_cascade)).await?;
         self.notices.extend(notices.iter().cloned());
         self.drop_references(cascaded).await?;
-        self.drop_sequences_of(&reads.catalog, relation, dropped);
+        self.drop_sequences_of(&reads.catalog, relation, |owner| {
+            dropped.contains(&owner.column) || (owner.identity && uncounted.contains(&owner.column))
+        });
         let declaration = self.carry_out(relation, &alteration).await?;
         let after = declaration.relation()?;
         for check in checks {
             self.check_rows(&after, check).await?;
         }
+        for (column, change) in &command.taken.values {
+            if let ValueChange::Identity { options, .. } = change {
+                self.change_identity(&declaration, column, options).await?;
+            }
+        }
         self.transaction.catalog_mut().put(declaration)
+    }
+
+    /// Sets what an ALTER COLUMN says of the sequence of an identity.
+    async fn change_identity(&mut self, table: &Declaration, column: &str, given: &GivenOptions) -> SqlResult<()> {
+        let declared = table.columns.iter().find(|declared| declared.name == column);
+        let Some(identity) = declared.and_then(|declared| declared.identity.as_ref()) else { return Ok(()) };
+        let placed = table.placed_name().beside(&identity.sequence);
+        self.claim(&placed).await?;
+        match self.reads().catalog.sequence(&placed) {
+            Some(sequence) if *given != GivenOptions::default() => self.change_sequence(&sequence, given).await,
+            _ => Ok(()),
+        }
     }
 
     /// Writes the rows anew where that is needed. Gives the new declaration, and stages it without what is still to be
@@ -189,10 +208,15 @@ impl Session {
         Ok(())
     }
 
-    fn drop_sequences_of(&mut self, catalog: &CatalogView, relation: &Relation, columns: &[String]) {
+    fn drop_sequences_of(
+        &mut self,
+        catalog: &CatalogView,
+        relation: &Relation,
+        is_dropped: impl Fn(&SequenceOwner) -> bool,
+    ) {
         let staged = self.transaction.catalog_mut();
         for sequence in catalog.sequences_of(relation.oid) {
-            if sequence.owner.as_ref().is_some_and(|owner| columns.contains(&owner.column)) {
+            if sequence.owner.as_ref().is_some_and(&is_dropped) {
                 staged.remove_sequence(sequence.placed_name());
             }
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::Schema;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::common::ScalarValue;
 use futures::StreamExt;
 use sqlparser::ast::{CreateTableOptions, SqlOption};
 use tablegate_types::edm;
@@ -29,12 +30,14 @@ impl Session {
     pub(super) async fn create_table_as(
         &mut self,
         command: &CreateAsCommand,
+        (declared_types, parameters): (&[SqlType], &[ScalarValue]),
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_writable("CREATE TABLE AS")?;
-        let planned = self.planner().plan(&command.query, &[]).await?;
-        if !planned.parameters.is_empty() {
-            return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));
+        let planned = self.planner().plan(&command.query, declared_types).await?;
+        if planned.parameters.len() > parameters.len() {
+            let message = format!("there is no parameter ${}", parameters.len() + 1);
+            return Err(SqlError::new(ErrorKind::UndefinedParameter, message));
         }
         for relation in &planned.relations {
             self.lock_table(relation, TableMode::AccessShare).await?;
@@ -42,7 +45,9 @@ impl Session {
         let columns = columns(&planned.columns, command)?;
         let made = self.declare_table(&declared(command, &columns)?).await?;
         let tag = match made {
-            Some(name) if command.with_data => CommandTag::Counted("SELECT", self.load(&name, &planned).await?),
+            Some(name) if command.with_data => {
+                CommandTag::Counted("SELECT", self.load(&name, &planned, parameters).await?)
+            }
             _ => CommandTag::Plain("CREATE TABLE AS"),
         };
         self.settle(position).await?;
@@ -50,13 +55,13 @@ impl Session {
     }
 
     /// Fills a table that this transaction has made; gives the number of rows.
-    async fn load(&mut self, table: &PlacedName, query: &PlannedQuery) -> SqlResult<u64> {
+    async fn load(&mut self, table: &PlacedName, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<u64> {
         let missing = || SqlError::new(ErrorKind::Internal, "the table that was made is not there");
         let planner = self.planner();
         let relation = planner.reads.relation(table).await?.ok_or_else(missing)?;
         let (engine, report) = (&self.engine, self.report(&relation, "CREATE TABLE AS"));
         let mut loader = TableLoader::new(engine.stores(), &relation.stored, engine.held_back(), report)?;
-        let mut batches = planner.run(query, &[]).await?;
+        let mut batches = planner.run(query, parameters).await?;
         let mut rows = 0;
         while let Some(batch) = batches.next().await {
             let batch = batch?;

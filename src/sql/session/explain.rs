@@ -63,7 +63,9 @@ impl Session {
         let inner = &explain.inner;
         let lines = match &inner.command {
             Command::Execute(execute) => self.explain_execute(execute, position, &options).await?,
-            Command::CreateTableAs(create) => self.explain_create_as(create, position, &options).await?,
+            Command::CreateTableAs(create) => {
+                self.explain_create_as(create, (declared, parameters), position, &options).await?
+            }
             Command::Cursor(CursorCommand::Declare(declare)) => {
                 self.check_privileges(&declare.query.command).await?;
                 let began = Instant::now();
@@ -123,6 +125,7 @@ impl Session {
     async fn explain_create_as(
         &mut self,
         create: &CreateAsCommand,
+        (declared, parameters): (&[SqlType], &[ScalarValue]),
         position: Position,
         options: &ExplainOptions,
     ) -> SqlResult<Vec<String>> {
@@ -136,12 +139,12 @@ impl Session {
         }
         let began = Instant::now();
         let planner = self.planner();
-        let query = planner.plan(&create.query, &[]).await?;
-        let (state, physical) = planner.physical(&query, &[]).await?;
+        let query = planner.plan(&create.query, declared).await?;
+        let (state, physical) = planner.physical(&query, parameters).await?;
         let mut times = Times { planning: began.elapsed(), execution: None };
         if options.analyze {
             let started = Instant::now();
-            Box::pin(self.create_table_as(create, position)).await?;
+            Box::pin(self.create_table_as(create, (declared, parameters), position)).await?;
             times.execution = Some(started.elapsed());
         }
         Ok(render(Shown::of(physical, reads(&state), false), times, &not_counted(options)))

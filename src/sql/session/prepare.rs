@@ -87,14 +87,17 @@ impl Plan {
             Plan::Locking(query) => (query.parameters().to_vec(), Some(query.columns.clone())),
             Plan::LockingStatement(statement) => {
                 let (_, columns) = statement.plan.shape();
-                let known = statement.declared.iter();
-                let known = known.map(|t| if *t == SqlType::Unknown { SqlType::Text } else { t.clone() });
-                (known.collect(), columns)
+                (statement.declared.iter().map(known_type).collect(), columns)
             }
             Plan::Declare(query) => (query.parameters.clone(), None),
             Plan::Utility => (Vec::new(), None),
         }
     }
+}
+
+/// The type of a parameter of which nothing else tells.
+fn known_type(declared: &SqlType) -> SqlType {
+    if *declared == SqlType::Unknown { SqlType::Text } else { declared.clone() }
 }
 
 impl Prepared {
@@ -123,8 +126,11 @@ impl Prepared {
             }
             Plan::Utility => match &statement.command {
                 Command::Explain(explain) => {
-                    let (inner, _) = Box::pin(self::plan(planner, &explain.inner, declared)).await?;
-                    (inner.shape().0, Some(super::explain::columns(explain)?))
+                    let parameters = match &explain.inner.command {
+                        Command::CreateTableAs(create) => planner.plan(&create.query, declared).await?.parameters,
+                        _ => Box::pin(self::plan(planner, &explain.inner, declared)).await?.0.shape().0,
+                    };
+                    (parameters, Some(super::explain::columns(explain)?))
                 }
                 Command::SetConfig(_) => (Vec::new(), Some([super::set_config::column()].into())),
                 Command::Show(name) => (Vec::new(), Some(super::show::columns(name, known.settings)?)),
@@ -134,7 +140,9 @@ impl Prepared {
                     (Vec::new(), Some(cursor.columns.clone()))
                 }
                 Command::Execute(execute) => (Vec::new(), known.statements.planned(&execute.name)?.columns.clone()),
-                _ => (Vec::new(), None),
+                Command::CreateTableAs(create) => (planner.plan(&create.query, declared).await?.parameters, None),
+                // That there are none is told when it runs.
+                _ => (declared.iter().map(known_type).collect(), None),
             },
         };
         Ok(Self {

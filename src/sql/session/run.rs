@@ -143,7 +143,9 @@ impl Session {
         match &prepared.statement.command {
             Command::CreateTable(create) => self.create_table(create, position).await,
             Command::AlterTable(alter) => self.alter_table(alter, position).await,
-            Command::CreateTableAs(command) => self.create_table_as(command, position).await,
+            Command::CreateTableAs(command) => {
+                self.create_table_as(command, (&prepared.declared, parameters), position).await
+            }
             Command::CreateView(create) => self.create_view(create, position).await,
             Command::DropView(drop) => self.drop_views(drop, position).await,
             Command::DropTable(drop) => self.drop_tables(drop, position).await,

@@ -1,6 +1,6 @@
 //! CREATE, ALTER and DROP SEQUENCE.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use sqlparser::ast::ObjectName;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
@@ -49,7 +49,6 @@ impl Session {
     pub(super) async fn alter_sequence(&mut self, alter: &AlterSequence, position: Position) -> SqlResult<Outcome> {
         self.check_writable("ALTER SEQUENCE")?;
         let done = Outcome::Done(CommandTag::Plain("ALTER SEQUENCE"));
-        refuse_name_option(&alter.options)?;
         let placed = placed_name(&self.reads().catalog, &alter.name)?;
         self.claim(&placed).await?;
         let reads = self.reads();
@@ -65,20 +64,29 @@ impl Session {
             self.settle(position).await?;
             return Ok(done);
         }
+        self.change_sequence(&old, &alter.options).await?;
+        self.settle(position).await?;
+        Ok(done)
+    }
+
+    /// Gives a sequence other options, and lets it begin anew where they say so.
+    pub(super) async fn change_sequence(&mut self, old: &Arc<Sequence>, given: &GivenOptions) -> SqlResult<()> {
+        refuse_name_option(given)?;
         if !old.place.is_temporary() {
             // What is reserved was reserved as the sequence counted so far.
             self.engine.sequences().give_back(old.oid).await?;
         }
-        let (options, restart) = sequence::altered(&old.options, &alter.options)?;
+        let (options, restart) = sequence::altered(&old.options, given)?;
         let state = match restart {
             Some(last) => SequenceState { last, called: false },
-            None => self.sequences.state(&old).await?,
+            None => self.sequences.state(old).await?,
         };
         sequence::check_restart(&options, state.last)?;
-        let mut new = Sequence::clone(&old);
+        let mut new = Sequence::clone(old);
         new.options = options;
-        if let Some(owner) = owner(&reads.catalog, &alter.options, old.place)? {
-            check_owner_may_change(&reads.catalog, &old)?;
+        let catalog = &self.reads().catalog;
+        if let Some(owner) = owner(catalog, given, old.place)? {
+            check_owner_may_change(catalog, old)?;
             new.owner = owner;
         }
         let staged = self.transaction.catalog_mut();
@@ -87,8 +95,7 @@ impl Session {
         } else {
             staged.put_sequence(new);
         }
-        self.settle(position).await?;
-        Ok(done)
+        Ok(())
     }
 
     /// RENAME TO: the sequence keeps its owner and counts on, and defaults and identities that count with it follow.

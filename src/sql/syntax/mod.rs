@@ -55,6 +55,7 @@ pub(super) use self::command::{
 };
 pub(super) use self::depth::SHORT_ROW;
 pub(super) use self::dialect::alter::TakenActions;
+pub(super) use self::dialect::column_values::ValueChange;
 pub(super) use self::dialect::cursor::{CursorCommand, Declare, Direction, Fetch};
 pub(super) use self::dialect::grant::{GrantCommand, GrantPrivileges, Grantee, On, OwnerChange};
 pub(super) use self::dialect::role::{RoleCommand, RoleOptions};

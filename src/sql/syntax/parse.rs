@@ -13,7 +13,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::bounded::BoundedDialect;
 use super::classify::{classify, classify_sequence, refuse_unparsed_commands};
-use super::dialect::alter::without_storage_actions;
+use super::dialect::alter::without_unread_actions;
 use super::dialect::create_as::CreateAs;
 use super::dialect::cursor::{self, CursorCommand, CursorSyntax};
 use super::dialect::explain::{self, ExplainSyntax};
@@ -218,7 +218,7 @@ fn parse_as_written(sql: &SourceText, tokens: &[TokenWithSpan], around: usize) -
         like::take(&mut tokens).map_err(|unexpected| unexpected_token(sql, unexpected.as_ref(), &significant))?;
     let of_view = take_alter_view(&mut tokens);
     let create_as = CreateAs::take(&mut tokens)?;
-    let (tokens, taken) = without_storage_actions(tokens)?;
+    let (tokens, taken) = without_unread_actions(tokens, &told)?;
     let mut command = match parse_tokens(tokens, &bounds).map_err(told)? {
         Parsed::Statement(statement) => classify(*statement)?,
         Parsed::Sequence(command) => classify_sequence(*command)?,

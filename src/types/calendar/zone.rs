@@ -86,12 +86,15 @@ impl Zone {
         }
     }
 
-    /// What the time of the zone is called at a moment: `CEST`; an offset by itself, `+02`. `None` beyond the years that
-    /// rules are known for.
+    /// What the time of the zone is called at a moment: `CEST`; an offset by itself, `+02`, which is all the name that some
+    /// zones have, `+0545`. `None` beyond the years that rules are known for.
     pub fn with_abbreviation<R>(self, utc: i64, then: impl FnOnce(Option<&str>) -> R) -> R {
         match (self, naive(utc)) {
             (Zone::Fixed(east), _) => then(Some(&offset_text(east))),
-            (Zone::Named(zone), Some(utc)) => then(zone.offset_from_utc_datetime(&utc).abbreviation()),
+            (Zone::Named(zone), Some(utc)) => match zone.offset_from_utc_datetime(&utc).abbreviation() {
+                Some(name) => then(Some(name)),
+                None => then(Some(&offset_text(offset_at(zone, &utc)).replace(':', ""))),
+            },
             _ => then(None),
         }
     }

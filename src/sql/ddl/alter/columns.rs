@@ -1,12 +1,11 @@
-//! ADD COLUMN, DROP COLUMN, and what ALTER COLUMN says besides the type.
+//! ADD COLUMN, DROP COLUMN, and whether a column may be NULL.
 
-use sqlparser::ast::{ColumnDef, DropBehavior, Expr, GeneratedAs, Ident};
+use sqlparser::ast::{ColumnDef, DropBehavior, Ident};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Alteration, NewValue, Origin, RowCheck, skipped, undefined_column};
 use crate::catalog::{DeclaredKey, next_call};
-use crate::ddl::columns::{default_text, read_column, typed_column};
-use crate::ddl::counters::{Counters, check_identity_type};
+use crate::ddl::columns::{read_column, typed_column};
 use crate::ddl::dependents::needed;
 use crate::ddl::index::mentions_column;
 use crate::dml::is_untyped;
@@ -91,61 +90,6 @@ impl Alteration<'_> {
             self.drop_column(&Ident::with_quote('"', other), true, behavior)?;
         }
         Ok(())
-    }
-
-    /// SET DEFAULT, and DROP DEFAULT with none.
-    pub(super) fn set_default(&mut self, ident: &Ident, value: Option<&Expr>) -> SqlResult<()> {
-        let (table, place) = (self.after.name.clone(), self.after.place);
-        let column = self.own_column(ident)?;
-        let kind = match (&column.identity, &column.generated) {
-            (Some(_), _) => "an identity",
-            (None, Some(_)) => "a generated",
-            (None, None) => {
-                column.default = value.and_then(|value| default_text(place, value));
-                return Ok(());
-            }
-        };
-        let message = format!("column \"{}\" of relation \"{table}\" is {kind} column", column.name);
-        Err(SqlError::new(ErrorKind::Syntax, message))
-    }
-
-    /// ADD GENERATED ... AS IDENTITY: the rows keep the values they have.
-    pub(super) fn add_identity(
-        &mut self,
-        ident: &Ident,
-        generated_as: Option<GeneratedAs>,
-        given: &GivenOptions,
-    ) -> SqlResult<()> {
-        let table = self.after.name.clone();
-        let column = self.own_column(ident)?.clone();
-        let sql_type = column.declared_type(&table)?;
-        check_identity_type(&sql_type)?;
-        let place = format!("column \"{}\" of relation \"{table}\"", column.name);
-        let problem = match (&column.identity, &column.default, &column.generated) {
-            _ if !column.not_null => Some(format!("{place} must be declared NOT NULL before identity can be added")),
-            (Some(_), ..) => Some(format!("{place} is already an identity column")),
-            (None, Some(_), _) | (None, None, Some(_)) => Some(format!("{place} already has a default value")),
-            (None, None, None) => None,
-        };
-        if let Some(problem) = problem {
-            return Err(SqlError::new(ErrorKind::ObjectNotInState, problem));
-        }
-        let always = generated_as == Some(GeneratedAs::Always);
-        let identity = self.counted(|counters| counters.identity(&column.name, &sql_type, always, given))?;
-        self.own_column(ident)?.identity = Some(identity);
-        Ok(())
-    }
-
-    /// Does what may make sequences for columns.
-    fn counted<T>(&mut self, make: impl FnOnce(&mut Counters<'_>) -> SqlResult<T>) -> SqlResult<T> {
-        let catalog = self.catalog;
-        let own = self.after.placed_name();
-        let is_taken = |name: &str| catalog.has_name(&own.beside(name));
-        let sequences = std::mem::take(&mut self.sequences);
-        let mut counters = Counters { table: &own, is_taken: &is_taken, sequences };
-        let made = make(&mut counters);
-        self.sequences = counters.sequences;
-        made
     }
 
     pub(super) fn set_not_null(&mut self, ident: &Ident) -> SqlResult<()> {

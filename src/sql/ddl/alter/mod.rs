@@ -5,6 +5,7 @@
 //! actions of one statement are taken in PostgreSQL's order of passes, so `ADD COLUMN a` and `ADD PRIMARY KEY (a)` go
 //! together in either order.
 
+mod column_values;
 mod columns;
 mod constraints;
 mod keys;
@@ -45,6 +46,8 @@ pub(crate) struct Alteration<'a> {
     pub notices: Vec<Notice>,
     /// Columns that are gone.
     pub dropped: Vec<String>,
+    /// Columns that had an identity, and count no longer.
+    pub uncounted: Vec<String>,
     /// The primary key that is gone, or makes room for another.
     pub dropped_key: Option<String>,
     /// Sequences of columns that count, new or with another type. Those that are new have no OID yet.

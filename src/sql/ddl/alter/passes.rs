@@ -35,17 +35,21 @@ pub(crate) fn alter<'a>(
         checks: Vec::new(),
         notices: Vec::new(),
         dropped: Vec::new(),
+        uncounted: Vec::new(),
         dropped_key: None,
         sequences: Vec::new(),
         cascaded: Vec::new(),
         column_key: None,
         collations: &command.taken.collations,
     };
+    let values = &command.taken.values;
+    values.iter().try_for_each(|change| alteration.drop_values(change))?;
     let mut in_order = with_identities(command);
     in_order.sort_by_key(|(operation, _)| pass(operation));
     for (operation, identity) in in_order {
         alteration.apply(operation, &identity)?;
     }
+    values.iter().try_for_each(|change| alteration.set_values(change))?;
     if let Some((name, column)) = alteration.column_key.take() {
         alteration.key_by(name, &[column])?;
     }

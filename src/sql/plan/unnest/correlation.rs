@@ -1,5 +1,6 @@
 //! Which columns of the outer query a sub-query refers to.
 
+use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr};
@@ -31,14 +32,25 @@ pub(super) struct Key {
     pub column: Column,
     /// NULL in it stands for the parameter's NULL, and not for no value at all.
     pub null_is_value: bool,
+    /// Another key decides for which rows a row is: this one has a value that goes along.
+    pub goes_along: bool,
 }
 
 impl Key {
+    pub(super) fn new(column: Column, null_is_value: bool) -> Self {
+        Self { column, null_is_value, goes_along: false }
+    }
+
     /// Whether the key has this value.
     pub(super) fn is(&self, value: Expr) -> Expr {
         let operator = if self.null_is_value { Operator::IsNotDistinctFrom } else { Operator::Eq };
         binary_expr(value, operator, Expr::Column(self.column.clone()))
     }
+}
+
+/// The keys that decide for which rows a row is.
+pub(super) fn deciding(keys: &[Key]) -> impl Iterator<Item = Expr> + '_ {
+    keys.iter().filter(|key| !key.goes_along).map(|key| Expr::Column(key.column.clone()))
 }
 
 impl<'a> Correlation<'a> {
@@ -104,6 +116,25 @@ impl<'a> Correlation<'a> {
         Ok(is_only_use || parameter.value.get_type(self.outer.schema())? == expr.get_type(schema)?)
     }
 
+    /// The parameters that a plan takes, and how often the sub-query names them besides.
+    pub(super) fn taken(&self, plan: &LogicalPlan) -> Result<Vec<(usize, usize)>> {
+        let mut taken: Vec<usize> = vec![0; self.parameters.len()];
+        visit_references(plan, &mut |expr, _| {
+            if let Some(index) = self.position(expr) {
+                taken[index] += 1;
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        let taken = taken.into_iter().enumerate().filter(|(_, times)| *times > 0);
+        Ok(taken.map(|(index, times)| (index, self.parameters[index].uses - times)).collect())
+    }
+
+    /// Whether the values of a parameter may be large: lists, texts, what has several parts.
+    pub(super) fn may_be_large(&self, index: usize) -> Result<bool> {
+        let data_type = self.parameters[index].value.get_type(self.outer.schema())?;
+        Ok(!data_type.is_primitive() && !matches!(data_type, DataType::Boolean | DataType::Null))
+    }
+
     /// The parameter that an expression is.
     pub(super) fn position(&self, expr: &Expr) -> Option<usize> {
         self.parameters.iter().position(|p| is_same(&p.reference, expr))
@@ -122,7 +153,7 @@ impl<'a> Correlation<'a> {
             let name = names.next("key");
             exprs.push(parameter.value.clone().alias(name.clone()));
             let column = Column::new(Some(table.clone()), name);
-            keys.push(Key { column, null_is_value: parameter.nullable });
+            keys.push(Key::new(column, parameter.nullable));
         }
         names.has_read_undecided |= is_undecided(self.outer)?;
         let values = distinct(project(self.outer.clone(), exprs)?);

@@ -119,7 +119,7 @@ impl Unnester {
             Some(_) => Some(first_column(&membership.subquery)?),
             None => None,
         };
-        let answers = Pusher::new(&correlation, &mut self.names).push_rows(membership.subquery)?;
+        let answers = Pusher::new(&correlation, &mut self.names).answers_of_all(membership.subquery)?;
         let table = self.names.next("rows");
         let (answers, keys, member) = super::value::answers(answers, member, &table)?;
         let mut conditions = correlation.conditions(&keys);

@@ -35,7 +35,7 @@ impl Unnester {
         let columns = plan.schema.columns();
         let right = Arc::unwrap_or_clone(plan.right);
         let correlation = Correlation::of(&right, &left)?;
-        let right = Pusher::new(&correlation, &mut self.names).push_rows(right)?;
+        let right = Pusher::new(&correlation, &mut self.names).answers_of_all(right)?;
         let condition = conjunction(correlation.conditions(&right.keys).into_iter().chain(plan.filter));
         let joined = Join::try_new(
             Arc::new(left),

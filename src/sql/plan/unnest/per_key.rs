@@ -7,11 +7,11 @@ use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    DistinctOn, Expr, ExprFunctionExt, Limit, LogicalPlan, Projection, SortExpr, Window, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, cast, lit,
+    DistinctOn, Expr, ExprFuncBuilder, ExprFunctionExt, Limit, LogicalPlan, Projection, SortExpr, Window, WindowFrame,
+    WindowFrameBound, WindowFrameUnits, cast, lit,
 };
 
-use super::correlation::Key;
+use super::correlation::{Key, deciding};
 use super::pieces::{column_exprs, filter, project};
 use super::push::{Free, Pusher};
 
@@ -82,17 +82,11 @@ impl Pusher<'_> {
         mut by: Vec<Expr>,
         order: Vec<SortExpr>,
     ) -> Result<(LogicalPlan, Column)> {
-        by.extend(keys.iter().map(|k| Expr::Column(k.column.clone())));
+        by.extend(deciding(keys));
         let order = order.into_iter().map(|s| Ok(s.with_expr(self.inward(s.expr.clone(), keys)?)));
         let order: Vec<SortExpr> = order.collect::<Result<_>>()?;
         let name = self.names.next("row");
-        // In a frame of rows: one of values needs an order, and the optimizer takes constants off it.
-        let frame = WindowFrame::new_bounds(
-            WindowFrameUnits::Rows,
-            WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
-            WindowFrameBound::CurrentRow,
-        );
-        let number = row_number().partition_by(by).order_by(order).window_frame(frame).build()?.alias(name.clone());
+        let number = row_number_in_rows().partition_by(by).order_by(order).build()?.alias(name.clone());
         let plan = LogicalPlan::Window(Window::try_new(vec![number], Arc::new(plan))?);
         Ok((plan, Column::from_name(name)))
     }
@@ -105,6 +99,15 @@ impl Pusher<'_> {
             Some(expr) => Ok(Some(cast(self.inward(expr, keys)?, DataType::Int64))),
         }
     }
+}
+
+/// `row_number()`, in a frame of rows: one of values needs an order, and the optimizer takes constants off it.
+pub(super) fn row_number_in_rows() -> ExprFuncBuilder {
+    row_number().window_frame(WindowFrame::new_bounds(
+        WindowFrameUnits::Rows,
+        WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
+        WindowFrameBound::CurrentRow,
+    ))
 }
 
 fn is_sorted_below(plan: &LogicalPlan) -> bool {

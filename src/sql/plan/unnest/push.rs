@@ -6,8 +6,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow::datatypes::FieldRef;
+use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, Result, ScalarValue};
+use datafusion::common::{Column, ExprSchema, Result, ScalarValue, TableReference};
+use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{
@@ -15,11 +18,12 @@ use datafusion::logical_expr::{
     LogicalPlanBuilder, Operator, Projection, Sort, Union, Unnest, Window, lit,
 };
 
-use super::correlation::{Correlation, Key};
+use super::correlation::{Correlation, Key, deciding};
 use super::not_supported;
+use super::numbered::Numbered;
 use super::pieces::{self, Names, case, column_exprs, columns_of, filter, join, project};
 use super::recursion::Carried;
-use crate::expr::conjunction;
+use crate::expr::{conjunction, known_as};
 use crate::recursion::Recursion;
 
 /// A plan that refers to nothing outside, or only to plans farther out.
@@ -39,11 +43,13 @@ pub(super) struct Pusher<'a> {
     pub names: &'a mut Names,
     /// Recursions around what is being turned.
     pub carried: Vec<Carried>,
+    /// The values by their numbers, where rows carry those.
+    pub numbered: Option<Numbered>,
 }
 
 impl<'a> Pusher<'a> {
     pub(super) fn new(correlation: &'a Correlation<'a>, names: &'a mut Names) -> Self {
-        Self { correlation, names, carried: Vec::new() }
+        Self { correlation, names, carried: Vec::new(), numbered: None }
     }
 }
 
@@ -74,7 +80,7 @@ impl Pusher<'_> {
             LogicalPlan::Limit(limit) => self.push_limit(limit),
             LogicalPlan::Distinct(Distinct::All(input)) => {
                 let input = self.push_rows(Arc::unwrap_or_clone(input))?;
-                Ok(Free { plan: pieces::distinct(input.plan), ..input })
+                self.distinct(input)
             }
             LogicalPlan::Distinct(Distinct::On(distinct)) => self.push_distinct_on(distinct),
             LogicalPlan::Union(union) => self.push_union(union),
@@ -82,7 +88,7 @@ impl Pusher<'_> {
             LogicalPlan::Unnest(unnest) => self.push_unnest(unnest),
             LogicalPlan::TableScan(scan) if let Some(rows) = self.rows_so_far(&scan)? => Ok(rows),
             LogicalPlan::Values(values) => {
-                let (domain, keys) = self.correlation.domain(self.names)?;
+                let (domain, keys) = self.domain()?;
                 let mut rows = values.clone();
                 for expr in rows.values.iter_mut().flatten() {
                     *expr = self.inward(std::mem::take(expr), &keys)?;
@@ -97,14 +103,15 @@ impl Pusher<'_> {
     pub(super) fn push_rows(&mut self, plan: LogicalPlan) -> Result<Free> {
         let free = self.push(plan)?;
         let Some(on_empty) = &free.on_empty else { return Ok(free) };
-        let (domain, keys) = self.correlation.domain(self.names)?;
+        let (domain, keys) = self.domain()?;
         let marker = Column::from_name(self.names.next("row"));
         let mut marked = columns_of(&free.plan);
         let is_key = |c: &Column| free.keys.iter().any(|k| k.column == *c);
         let columns: Vec<Column> = free.plan.schema().columns().into_iter().filter(|c| !is_key(c)).collect();
         marked.push(lit(true).alias(marker.name.clone()));
         let value_of = |index: usize| Expr::Column(keys[index].column.clone());
-        let conditions = free.keys.iter().enumerate().map(|(i, key)| key.is(value_of(i))).collect();
+        let deciding = free.keys.iter().enumerate().filter(|(_, key)| !key.goes_along);
+        let conditions = deciding.map(|(i, key)| key.is(value_of(i))).collect();
         let joined = join(domain, project(free.plan.clone(), marked)?, JoinType::Left, conditions)?;
         let mut exprs = Vec::with_capacity(columns.len() + keys.len());
         for column in columns {
@@ -113,7 +120,9 @@ impl Pusher<'_> {
                 Some(default) if !is_null(default) => {
                     let default = self.correlation.replace(default.clone(), &value_of)?;
                     let absent = Expr::Column(marker.clone()).is_null();
-                    case(vec![(absent, default)], value).alias_qualified(column.relation, column.name)
+                    let field = free.plan.schema().field_from_column(&column)?;
+                    let value = known_as(case(vec![(absent, default)], value), field);
+                    value.alias_qualified(column.relation, column.name)
                 }
                 _ => value,
             });
@@ -124,7 +133,7 @@ impl Pusher<'_> {
 
     /// The plan beside each value there is.
     fn for_all_values(&mut self, plan: LogicalPlan) -> Result<Free> {
-        let (domain, keys) = self.correlation.domain(self.names)?;
+        let (domain, keys) = self.domain()?;
         let is_one_row = matches!(&plan, LogicalPlan::EmptyRelation(empty) if empty.produce_one_row);
         let plan = if is_one_row { domain } else { join(plan, domain, JoinType::Inner, Vec::new())? };
         Ok(Free { plan, keys, on_empty: None })
@@ -152,7 +161,7 @@ impl Pusher<'_> {
         match self.equal_expressions(&correlated, &input)? {
             Some(equal) => self.filter_by_expressions(input, correlated, equal),
             None => {
-                let (domain, keys) = self.correlation.domain(self.names)?;
+                let (domain, keys) = self.domain()?;
                 let conditions = self.inward_all(correlated, &keys)?;
                 Ok(Free { plan: join(input, domain, JoinType::Inner, conditions)?, keys, on_empty: None })
             }
@@ -162,6 +171,9 @@ impl Pusher<'_> {
     /// For every parameter an expression of the plan's own that the conditions say is equal to it, and the position of
     /// that condition.
     fn equal_expressions(&self, conditions: &[Expr], input: &LogicalPlan) -> Result<Option<Vec<(usize, Expr)>>> {
+        if self.numbered.is_some() {
+            return Ok(None);
+        }
         let mut found: Vec<Option<(usize, Expr)>> = vec![None; self.correlation.parameters.len()];
         for (position, condition) in conditions.iter().enumerate() {
             let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition else { continue };
@@ -195,7 +207,7 @@ impl Pusher<'_> {
         for (_, expr) in equal {
             let name = self.names.next("key");
             exprs.push(expr.alias(name.clone()));
-            keys.push(Key { column: Column::from_name(name), null_is_value: false });
+            keys.push(Key::new(Column::from_name(name), false));
         }
         Ok(Free { plan: project(filter(input, rest)?, exprs)?, keys, on_empty: None })
     }
@@ -218,25 +230,35 @@ impl Pusher<'_> {
 
     fn push_aggregate(&mut self, plan: Aggregate) -> Result<Free> {
         let input = self.push_rows(Arc::unwrap_or_clone(plan.input))?;
-        let keys = column_exprs(input.keys.iter().map(|k| k.column.clone()).collect());
+        let keys: Vec<Expr> = deciding(&input.keys).collect();
         let names = NamePreserver::new_for_projection();
         let replaced = |expr: Expr| {
             let name = names.save(&expr);
             Ok(name.restore(self.inward(expr, &input.keys)?))
         };
         let aggregates = plan.aggr_expr.into_iter().map(replaced).collect::<Result<Vec<_>>>()?;
-        let on_empty = match plan.group_expr.is_empty() {
-            false => None,
-            true => Some(aggregates.iter().map(|e| default_of(e, &input.plan)).collect::<Result<_>>()?),
+        let groups = plan.schema.iter().take(plan.schema.fields().len() - aggregates.len());
+        let groups: Vec<(Column, Expr)> = groups.map(no_group).collect::<Result<_>>()?;
+        let defaults = || {
+            let aggregates = aggregates.iter().map(|expr| default_of(expr, &input.plan));
+            aggregates.chain(groups.into_iter().map(Ok)).collect::<Result<_>>()
         };
-        let by = match plan.group_expr.as_slice() {
-            [Expr::GroupingSet(set)] => vec![Expr::GroupingSet(with_keys_in_each(set, &keys)?)],
+        let (by, on_empty) = match plan.group_expr.as_slice() {
+            [] => (keys, Some(defaults()?)),
+            [Expr::GroupingSet(set)] => {
+                let sets = sets_of(set)?;
+                // One set has no group: the row of all rows is there without any.
+                let on_empty = if sets.iter().any(Vec::is_empty) { Some(defaults()?) } else { None };
+                let keyed = sets.into_iter().map(|set| set.into_iter().chain(keys.iter().cloned()).collect());
+                (vec![Expr::GroupingSet(GroupingSet::GroupingSets(keyed.collect()))], on_empty)
+            }
             _ => {
                 let own = plan.group_expr.into_iter().map(replaced).collect::<Result<Vec<_>>>()?;
-                own.into_iter().chain(keys).collect()
+                (own.into_iter().chain(keys).collect(), None)
             }
         };
-        Ok(Free { plan: pieces::aggregate(input.plan, by, aggregates)?, keys: input.keys, on_empty })
+        let (plan, keys) = self.grouped(input.plan, by, aggregates, input.keys)?;
+        Ok(Free { plan, keys, on_empty })
     }
 
     fn push_window(&mut self, plan: Window) -> Result<Free> {
@@ -248,8 +270,7 @@ impl Pusher<'_> {
             let expr = self.inward(expr, &input.keys)?.transform(|e| {
                 Ok(match e {
                     Expr::WindowFunction(mut function) => {
-                        let keys = input.keys.iter().map(|k| Expr::Column(k.column.clone()));
-                        function.params.partition_by.extend(keys);
+                        function.params.partition_by.extend(deciding(&input.keys));
                         Transformed::yes(Expr::WindowFunction(function))
                     }
                     other => Transformed::no(other),
@@ -274,15 +295,15 @@ impl Pusher<'_> {
         });
         let branches = branches.collect::<Result<Vec<_>>>()?;
         let null_is_value = |index: usize| branches.iter().any(|(_, b)| b.keys[index].null_is_value);
-        let keys: Vec<Key> = (0..self.correlation.parameters.len())
-            .map(|i| Key { column: Column::from_name(self.names.next("key")), null_is_value: null_is_value(i) })
+        let keys: Vec<Key> = (0..branches[0].1.keys.len())
+            .map(|i| {
+                let column = Column::from_name(self.names.next("key"));
+                Key { column, null_is_value: null_is_value(i), ..branches[0].1.keys[i].clone() }
+            })
             .collect();
         let mut plans = Vec::with_capacity(branches.len());
         for (own, branch) in branches {
-            // If NULL is a value of the key in another branch but not in this one, rows of this branch whose key is
-            // NULL must match no outer row.
-            let meaningless = branch.keys.iter().zip(&keys).filter(|(b, k)| k.null_is_value && !b.null_is_value);
-            let is_meant = meaningless.map(|(b, _)| Expr::Column(b.column.clone()).is_not_null()).collect();
+            let is_meant = is_meant(&branch.keys, &keys);
             let mut exprs: Vec<Expr> = own
                 .into_iter()
                 .zip(&columns)
@@ -296,7 +317,7 @@ impl Pusher<'_> {
     }
 
     fn push_join(&mut self, plan: Join) -> Result<Free> {
-        use JoinType::{Inner, Left, LeftAnti, LeftMark, LeftSemi, Right};
+        use JoinType::{Full, Inner, Left, LeftAnti, LeftMark, LeftSemi, Right};
         let columns = plan.schema.columns();
         let (in_left, in_right) = (self.is_in_plan(&plan.left)?, self.is_in_plan(&plan.right)?);
         if plan.join_type == Inner && !in_left && !in_right {
@@ -309,6 +330,7 @@ impl Pusher<'_> {
             Inner => (in_left, in_right),
             Left | LeftSemi | LeftAnti | LeftMark => (true, in_right),
             Right => (in_left, true),
+            Full => (true, true),
             other => return Err(not_supported(format!("a sub-query with a correlated {other} join"))),
         };
         let mut side = |plan: Arc<LogicalPlan>, keyed: bool| {
@@ -318,8 +340,8 @@ impl Pusher<'_> {
                 false => Ok((plan, None)),
             }
         };
-        let (left, left_keys) = side(plan.left, keyed_left)?;
-        let (right, right_keys) = side(plan.right, keyed_right)?;
+        let (mut left, left_keys) = side(plan.left, keyed_left)?;
+        let (mut right, right_keys) = side(plan.right, keyed_right)?;
         let keys = match (plan.join_type, &left_keys, &right_keys) {
             (Right, _, Some(keys)) | (_, Some(keys), _) | (_, None, Some(keys)) => keys.clone(),
             (_, None, None) => return Err(not_supported("a sub-query with a correlated join")),
@@ -328,8 +350,12 @@ impl Pusher<'_> {
             Some(condition) => vec![self.inward(condition, &keys)?],
             None => Vec::new(),
         };
+        if let (Full, Some(of_left), Some(of_right)) = (plan.join_type, &left_keys, &right_keys) {
+            left = filter(left, is_meant(of_left, of_right))?;
+            right = filter(right, is_meant(of_right, of_left))?;
+        }
         if let (Some(left), Some(right)) = (&left_keys, &right_keys) {
-            conditions.extend(left.iter().zip(right).map(|(l, r)| {
+            conditions.extend(left.iter().zip(right).filter(|(l, _)| !l.goes_along).map(|(l, r)| {
                 let value = Expr::Column(l.column.clone());
                 Key { null_is_value: l.null_is_value && r.null_is_value, ..r.clone() }.is(value)
             }));
@@ -344,12 +370,30 @@ impl Pusher<'_> {
             plan.null_equality,
             plan.null_aware,
         )?;
-        let exprs = columns.into_iter().chain(keys.iter().map(|k| k.column.clone())).collect();
-        Ok(Free { plan: project(LogicalPlan::Join(joined), column_exprs(exprs))?, keys, on_empty: None })
+        let mut exprs = column_exprs(columns);
+        let keys = match (plan.join_type, left_keys, right_keys) {
+            (Full, Some(left), Some(right)) => {
+                let of_either = left.into_iter().zip(right).map(|(left, right)| {
+                    let name = self.names.next("key");
+                    let values = [&left, &right].map(|key| Expr::Column(key.column.clone()));
+                    exprs.push(coalesce(values.to_vec()).alias(name.clone()));
+                    let null_is_value = left.null_is_value || right.null_is_value;
+                    Key { column: Column::from_name(name), null_is_value, ..left }
+                });
+                of_either.collect()
+            }
+            _ => {
+                exprs.extend(keys.iter().map(|key| Expr::Column(key.column.clone())));
+                keys
+            }
+        };
+        Ok(Free { plan: project(LogicalPlan::Join(joined), exprs)?, keys, on_empty: None })
     }
 
     fn push_unnest(&mut self, plan: Unnest) -> Result<Free> {
+        let of_values = Arc::clone(&plan.input);
         let input = self.push_rows(Arc::unwrap_or_clone(plan.input))?;
+        let input = self.let_go(&of_values, input)?;
         let plan = LogicalPlanBuilder::from(input.plan)
             .unnest_columns_with_options(plan.exec_columns, plan.options)?
             .build()?;
@@ -377,8 +421,13 @@ fn default_of(aggregate: &Expr, input: &LogicalPlan) -> Result<(Column, Expr)> {
     let default = aggregate.clone().unalias().transform(|e| {
         Ok(match &e {
             Expr::AggregateFunction(function) => {
-                let value = function.func.default_value(&e.get_type(input.schema())?)?;
-                Transformed::yes(Expr::Literal(value, None))
+                let (_, field) = e.to_field(input.schema())?;
+                let value = match function.func.name() {
+                    // A bit for each group that the row is not grouped by: for all.
+                    "grouping" => ScalarValue::Int32(Some((1 << function.params.args.len()) - 1)),
+                    _ => function.func.default_value(field.data_type())?,
+                };
+                Transformed::yes(Expr::Literal(value, metadata_of(&field)))
             }
             _ => Transformed::no(e),
         })
@@ -386,13 +435,32 @@ fn default_of(aggregate: &Expr, input: &LogicalPlan) -> Result<(Column, Expr)> {
     Ok((Column::new(relation, name), default.data))
 }
 
-fn is_null(expr: &Expr) -> bool {
+/// A group's column, and its value in the row of all rows.
+fn no_group((relation, field): (Option<&TableReference>, &FieldRef)) -> Result<(Column, Expr)> {
+    let column = Column::new(relation.cloned(), field.name());
+    Ok((column, Expr::Literal(ScalarValue::try_from(field.data_type())?, metadata_of(field))))
+}
+
+/// What a field says of its type besides Arrow's.
+fn metadata_of(field: &FieldRef) -> Option<FieldMetadata> {
+    (!field.metadata().is_empty()).then(|| FieldMetadata::from(field.metadata()))
+}
+
+/// Whether it is what an outer join leaves.
+pub(super) fn is_null(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(value, _) if value.is_null() || *value == ScalarValue::Null)
 }
 
-/// Grouping sets, each also by the keys.
-fn with_keys_in_each(set: &GroupingSet, keys: &[Expr]) -> Result<GroupingSet> {
-    let sets = match set {
+/// What holds for the rows of one branch that may match outer rows: where NULL is a value of the key in the other branches but
+/// not in this one, no row whose key is NULL.
+fn is_meant(own: &[Key], other: &[Key]) -> Vec<Expr> {
+    let meaningless = own.iter().zip(other).filter(|(own, other)| other.null_is_value && !own.null_is_value);
+    meaningless.map(|(own, _)| Expr::Column(own.column.clone()).is_not_null()).collect()
+}
+
+/// The groups of each grouping set.
+fn sets_of(set: &GroupingSet) -> Result<Vec<Vec<Expr>>> {
+    Ok(match set {
         GroupingSet::GroupingSets(sets) => sets.clone(),
         GroupingSet::Rollup(exprs) => (0..=exprs.len()).rev().map(|n| exprs[..n].to_vec()).collect(),
         GroupingSet::Cube(exprs) if exprs.len() < 12 => {
@@ -403,10 +471,5 @@ fn with_keys_in_each(set: &GroupingSet, keys: &[Expr]) -> Result<GroupingSet> {
             (0..1_usize << exprs.len()).map(subset).collect()
         }
         GroupingSet::Cube(_) => return Err(not_supported("CUBE of so many columns")),
-    };
-    if sets.iter().any(Vec::is_empty) {
-        return Err(not_supported("an empty grouping set in a correlated sub-query"));
-    }
-    let keyed = sets.into_iter().map(|set: Vec<Expr>| set.into_iter().chain(keys.iter().cloned()).collect());
-    Ok(GroupingSet::GroupingSets(keyed.collect()))
+    })
 }

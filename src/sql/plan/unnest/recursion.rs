@@ -23,7 +23,7 @@ impl Pusher<'_> {
         let own = query.first.schema().columns();
         let first = self.push_rows(query.first)?;
         // For other values than those that are asked for it might not end.
-        let (domain, asked) = self.correlation.domain(self.names)?;
+        let (domain, asked) = self.domain()?;
         let conditions = first.keys.iter().zip(&asked).map(|(key, asked)| key.is(Expr::Column(asked.column.clone())));
         let first_rows = join(first.plan, domain, JoinType::Inner, conditions.collect())?;
         let names: Vec<String> = asked.iter().map(|_| self.names.next("carried")).collect();
@@ -35,7 +35,7 @@ impl Pusher<'_> {
         let keys: Vec<Key> = names
             .iter()
             .zip(&asked)
-            .map(|(name, asked)| Key { column: Column::from_name(name), null_is_value: asked.null_is_value })
+            .map(|(name, asked)| Key::new(Column::from_name(name), asked.null_is_value))
             .collect();
         let carried = Carried { name: query.name.clone(), schema: first.schema().clone(), keys: keys.clone() };
         self.carried.push(carried);

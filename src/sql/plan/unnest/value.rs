@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, Result};
+use datafusion::common::{Column, ExprSchema, Result};
 use datafusion::functions_aggregate::expr_fn::{count, max, min};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
@@ -16,8 +16,9 @@ use super::one_row::{one_row, or_null};
 use super::pieces::{
     Rows, aggregate, alias, case, columns_of, distinct, first_column, first_row, join, null, project, unknown,
 };
-use super::push::{Free, Pusher};
+use super::push::{Free, Pusher, is_null};
 use super::{Unnester, not_supported};
+use crate::expr::known_as;
 
 /// How many rows a sub-query has, how many of them are not NULL, and the least and greatest of them.
 struct Summary {
@@ -59,12 +60,13 @@ impl Unnester {
         }
         let has_one_row = subquery.max_rows().is_some_and(|rows| rows <= 1);
         let value = first_column(&subquery)?;
+        let field = Arc::clone(subquery.schema().field_from_column(&value)?);
         let base = rows.base.clone();
         let correlation = Correlation::of(&subquery, &base)?;
         if let Some(expr) = computed(&subquery, &correlation)? {
             return Ok(expr);
         }
-        let answers_of = Pusher::new(&correlation, &mut self.names).push(subquery)?;
+        let answers_of = Pusher::new(&correlation, &mut self.names).answers(subquery)?;
         let default = answers_of.on_empty.as_ref().and_then(|defaults| defaults.get(&value).cloned());
         let table = self.names.next("subquery");
         let marked = with_marker(answers_of)?;
@@ -79,11 +81,11 @@ impl Unnester {
         let value = value.map_or_else(null, Expr::Column);
         Ok(match (number, default) {
             (Some(number), _) => one_row(value, number),
-            (None, Some(default)) => {
+            (None, Some(default)) if !is_null(&default) => {
                 let absent = Expr::Column(Column::new(Some(table), MARKER)).is_null();
-                case(vec![(absent, correlation.outward(default)?)], value)
+                known_as(case(vec![(absent, correlation.outward(default)?)], value), &field)
             }
-            (None, None) => value,
+            (None, _) => value,
         })
     }
 
@@ -98,7 +100,7 @@ impl Unnester {
             let any = Expr::Column(first_column(&counted)?).gt(lit(0_i64)).alias("exists");
             return self.scalar(project(counted, vec![any])?, rows);
         }
-        let free = Pusher::new(&correlation, &mut self.names).push(subquery)?;
+        let free = Pusher::new(&correlation, &mut self.names).answers(subquery)?;
         if free.on_empty.is_some() {
             return Ok(lit(true));
         }
@@ -119,7 +121,7 @@ impl Unnester {
         };
         let base = rows.base.clone();
         let correlation = Correlation::of(&subquery, &base)?;
-        let free = Pusher::new(&correlation, &mut self.names).push_rows(subquery)?;
+        let free = Pusher::new(&correlation, &mut self.names).answers_of_all(subquery)?;
         let table = self.names.next("subquery");
         let (plan, keys) = marked_keys(free, Some(member), &table)?;
         let mut conditions = correlation.conditions(&keys);
@@ -160,7 +162,7 @@ impl Unnester {
         let value = first_column(&subquery)?;
         let base = rows.base.clone();
         let correlation = Correlation::of(&subquery, &base)?;
-        let free = Pusher::new(&correlation, &mut self.names).push_rows(subquery)?;
+        let free = Pusher::new(&correlation, &mut self.names).answers_of_all(subquery)?;
         let table = self.names.next("subquery");
         let (plan, keys, value) = answers(free, Some(value), &table)?;
         let value = value.map_or_else(null, Expr::Column);

@@ -1,13 +1,15 @@
 //! Actions of ALTER TABLE that the SQL parser does not read.
 //!
 //! What only PostgreSQL's storage has a use for is taken out and told of in a NOTICE: pg_dump writes such actions behind
-//! the tables it describes. What would change the meaning of the table is refused by name.
+//! the tables it describes. What would change the meaning of the table is read here, or refused by name.
 
 use sqlparser::ast::{Ident, ObjectName};
 use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use tablegate_types::error::{SqlError, SqlResult};
 
+use super::column_values::ValueChange;
 use crate::syntax::is_significant;
 
 /// An action that stands for no action: the parser wants one.
@@ -21,29 +23,36 @@ enum Reading {
     Ignored(Option<&'static str>),
     /// SET SCHEMA.
     ToSchema(String),
+    /// A column gets its values in another way.
+    Values(String, ValueChange),
 }
 
 /// What was taken out of an ALTER TABLE.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct TakenActions {
     /// Names of actions without a meaning here, where that is news.
     pub ignored: Vec<&'static str>,
     /// Columns that get another type, with the collations that they get.
     pub collations: Vec<(String, ObjectName)>,
+    /// Columns that get their values in another way.
+    pub values: Vec<(String, ValueChange)>,
     /// Where the table is to be.
     pub schema: Option<String>,
 }
 
-/// An ALTER TABLE without the actions that have no meaning here, and what those were.
+/// An ALTER TABLE without the actions that the parser does not read, and what those were. `told` says what is wrong with one.
 ///
 /// # Errors
-/// 0A000 for actions that are not done here.
-pub(crate) fn without_storage_actions(tokens: Vec<TokenWithSpan>) -> SqlResult<(Vec<TokenWithSpan>, TakenActions)> {
+/// 0A000 for actions that are not done here, 42601 for options that are none.
+pub(crate) fn without_unread_actions(
+    tokens: Vec<TokenWithSpan>,
+    told: &dyn Fn(ParserError) -> Box<SqlError>,
+) -> SqlResult<(Vec<TokenWithSpan>, TakenActions)> {
     let mut taken = TakenActions::default();
     let Some(start) = start_of_actions(&tokens) else { return Ok((tokens, taken)) };
     let mut kept: Vec<Vec<TokenWithSpan>> = Vec::new();
     for action in split_at_commas(&tokens[start..]) {
-        match read(action)? {
+        match read(action, told)? {
             Reading::Parsed => {
                 let mut action = without_storage_words(action)?;
                 taken.collations.extend(take_collation(&mut action));
@@ -51,6 +60,7 @@ pub(crate) fn without_storage_actions(tokens: Vec<TokenWithSpan>) -> SqlResult<(
             }
             Reading::Ignored(name) => taken.ignored.extend(name),
             Reading::ToSchema(name) => taken.schema = Some(name),
+            Reading::Values(column, change) => taken.values.push((column, change)),
         }
     }
     let head = tokens[..start].iter().cloned();
@@ -176,7 +186,7 @@ fn split_at_commas(tokens: &[TokenWithSpan]) -> impl Iterator<Item = &[TokenWith
     })
 }
 
-fn read(action: &[TokenWithSpan]) -> SqlResult<Reading> {
+fn read(action: &[TokenWithSpan], told: &dyn Fn(ParserError) -> Box<SqlError>) -> SqlResult<Reading> {
     let words: Vec<&TokenWithSpan> =
         action.iter().filter(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF)).collect();
     let names: Vec<String> = words.iter().map(|t| keyword(t)).collect();
@@ -192,7 +202,8 @@ fn read(action: &[TokenWithSpan]) -> SqlResult<Reading> {
         }
         ["RESET", ..] => Ok(Reading::Ignored(Some("RESET of storage parameters"))),
         ["SET", "SCHEMA", _] => Ok(Reading::ToSchema(name_in(words[2]))),
-        ["ALTER", "COLUMN", _, rest @ ..] | ["ALTER", _, rest @ ..] => of_column(rest),
+        ["ALTER", "COLUMN", _, ..] => of_column(&words[2..], &names[3..], told),
+        ["ALTER", _, ..] => of_column(&words[1..], &names[2..], told),
         ["INHERIT", ..] => refused("INHERIT"),
         ["NO", "INHERIT", ..] => refused("NO INHERIT"),
         ["ATTACH", ..] => refused("ATTACH PARTITION"),
@@ -207,39 +218,34 @@ fn is_own_option(name: &str) -> bool {
     matches!(name, "TABLE" | "PARTITION_KEY" | "ROW_KEY" | "KEY_ESCAPE" | "OPEN")
 }
 
-fn of_column(rest: &[&str]) -> SqlResult<Reading> {
+/// What is said of a column: its name, and what stands behind it.
+fn of_column(
+    words: &[&TokenWithSpan],
+    rest: &[&str],
+    told: &dyn Fn(ParserError) -> Box<SqlError>,
+) -> SqlResult<Reading> {
     match rest {
         ["SET", "STATISTICS", ..] => Ok(Reading::Ignored(Some("SET STATISTICS"))),
         ["SET", "STORAGE", ..] => Ok(Reading::Ignored(Some("SET STORAGE"))),
         ["SET", "COMPRESSION", ..] => Ok(Reading::Ignored(Some("SET COMPRESSION"))),
         ["SET" | "RESET", "(", ..] => Ok(Reading::Ignored(Some("SET of a column's parameters"))),
         ["OPTIONS", ..] => refused("ALTER COLUMN ... OPTIONS"),
-        ["DROP", "IDENTITY", ..] => column_stays("DROP IDENTITY"),
-        ["DROP", "EXPRESSION", ..] => column_stays("DROP EXPRESSION"),
-        ["SET", "GENERATED", ..] => Err(not_done("ALTER COLUMN ... SET GENERATED")
-            .with_hint("INSERT ... OVERRIDING SYSTEM VALUE gives a column that is GENERATED ALWAYS its value.")),
-        ["SET", "INCREMENT" | "START" | "RESTART" | "CACHE" | "MINVALUE" | "MAXVALUE" | "CYCLE" | "NO", ..]
-        | ["RESTART", ..] => Err(not_done("ALTER COLUMN ... SET of an identity's sequence")
-            .with_hint("Use ALTER SEQUENCE; pg_get_serial_sequence(table, column) gives its name.")),
-        _ => Ok(Reading::Parsed),
+        _ => Ok(match ValueChange::read(&words[1..]).map_err(told)? {
+            Some(change) => Reading::Values(name_in(words[0]), change),
+            None => Reading::Parsed,
+        }),
     }
 }
 
 fn name_in(token: &TokenWithSpan) -> String {
     match &token.token {
         Token::Word(word) if word.quote_style.is_some() => word.value.clone(),
-        other => other.to_string().to_lowercase(),
+        other => other.to_string().to_ascii_lowercase(),
     }
 }
 
 fn refused(what: &str) -> SqlResult<Reading> {
     Err(not_done(what))
-}
-
-/// What would make another kind of column of it.
-fn column_stays(what: &str) -> SqlResult<Reading> {
-    Err(not_done(&format!("ALTER COLUMN ... {what}"))
-        .with_hint("Add a column without it, UPDATE it from this one, drop this one, and give the new one its name."))
 }
 
 fn not_done(what: &str) -> Box<SqlError> {
@@ -261,7 +267,8 @@ mod tests {
 
     fn read_all(sql: &str) -> SqlResult<(String, TakenActions)> {
         let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
-        let (tokens, taken) = without_storage_actions(tokens)?;
+        let told = |error: ParserError| SqlError::new(ErrorKind::Syntax, error.to_string());
+        let (tokens, taken) = without_unread_actions(tokens, &told)?;
         let text: Vec<String> = tokens.iter().map(|t| t.token.to_string()).collect();
         Ok((text.concat(), taken))
     }
@@ -287,10 +294,21 @@ mod tests {
     fn what_changes_the_table_is_refused() {
         for (sql, kind) in [
             ("ALTER TABLE t INHERIT p", ErrorKind::FeatureNotSupported),
-            ("ALTER TABLE t ALTER a DROP IDENTITY IF EXISTS", ErrorKind::FeatureNotSupported),
+            ("ALTER TABLE t ALTER a SET GENERATED NEVER", ErrorKind::Syntax),
+            ("ALTER TABLE t ALTER a RESTART 5 SET NOT NULL", ErrorKind::Syntax),
         ] {
             assert_eq!(read_all(sql).unwrap_err().kind, kind, "{sql}");
         }
+        let values = |sql: &str| read_all(sql).unwrap().1.values;
+        let dropped = ValueChange::DropIdentity { if_exists: true };
+        assert_eq!(values("ALTER TABLE t ALTER a DROP IDENTITY IF EXISTS"), [("a".to_owned(), dropped)]);
+        let [(column, ValueChange::Identity { always: Some(true), options })] =
+            &values("ALTER TABLE t ALTER COLUMN \"B\" SET GENERATED ALWAYS RESTART SET INCREMENT BY 2")[..]
+        else {
+            panic!("an identity's options");
+        };
+        assert_eq!((column.as_str(), options.increment.as_deref(), &options.restart), ("B", Some("2"), &Some(None)));
+        assert_eq!(values("ALTER TABLE t ALTER a SET DEFAULT 5, ALTER a DROP NOT NULL"), []);
         let schema = |sql: &str| read_all(sql).unwrap().1.schema;
         assert_eq!(schema("ALTER TABLE t SET SCHEMA Public").as_deref(), Some("public"));
         assert_eq!(schema("ALTER TABLE t SET SCHEMA \"Other\"").as_deref(), Some("Other"));

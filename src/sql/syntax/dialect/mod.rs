@@ -7,7 +7,7 @@
 //!     absent         DROP ... IF EXISTS of kinds of which there are none
 //!     comment, cursor, explain, grant, prepare, role, sequence, set_config, transaction, utility
 //!                    commands that are read so
-//!     alter, change, create_as, like, overriding, row_locks, storage
+//!     alter, change, column_values, create_as, like, overriding, row_locks, storage
 //!                    parts of statements whose rest sqlparser reads
 //!     respell, fetch_first, grouped_queries, operators, plain, set_forms, signs
 //!                    spellings for which it has others
@@ -18,6 +18,7 @@
 mod absent;
 pub(crate) mod alter;
 pub(crate) mod change;
+pub(crate) mod column_values;
 pub(crate) mod comment;
 pub(crate) mod create_as;
 pub(crate) mod cursor;

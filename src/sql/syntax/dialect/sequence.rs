@@ -139,7 +139,7 @@ impl GivenOptions {
     }
 
     /// Reads one option, if there is one.
-    fn parse_one(&mut self, parser: &mut Parser<'_>) -> Result<bool, ParserError> {
+    pub(super) fn parse_one(&mut self, parser: &mut Parser<'_>) -> Result<bool, ParserError> {
         use Keyword as K;
         if parser.parse_keyword(K::AS) {
             set(parser, &mut self.data_type, |p| p.parse_data_type())?;

@@ -1,4 +1,4 @@
-//! jsonb with parts added, replaced or taken away: `jsonb_set`, `jsonb_insert`, `-`, `#-`, `||`, and `SET j['a'] = ..`.
+//! jsonb with parts added, replaced or taken away: `jsonb_set`, `jsonb_set_lax`, `jsonb_insert`, `-`, `#-`, `||`, and `SET j['a'] = ..`.
 
 use std::borrow::Cow;
 
@@ -19,6 +19,9 @@ const TEXTS: Type = Type::ArrayOf(&Text);
 pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("jsonb_set", &[Jsonb, TEXTS, Jsonb], Jsonb, set),
     Overload::new("jsonb_set", &[Jsonb, TEXTS, Jsonb, Bool], Jsonb, set),
+    Overload::new("jsonb_set_lax", &[Jsonb, TEXTS, Jsonb], Jsonb, set_lax).of_nulls(),
+    Overload::new("jsonb_set_lax", &[Jsonb, TEXTS, Jsonb, Bool], Jsonb, set_lax).of_nulls(),
+    Overload::new("jsonb_set_lax", &[Jsonb, TEXTS, Jsonb, Bool, Text], Jsonb, set_lax).of_nulls(),
     Overload::new("jsonb_insert", &[Jsonb, TEXTS, Jsonb], Jsonb, insert),
     Overload::new("jsonb_insert", &[Jsonb, TEXTS, Jsonb, Bool], Jsonb, insert),
     // SET j['a']['b'] = ..
@@ -114,31 +117,82 @@ fn delete_path(call: &Call) -> SqlResult<ArrayRef> {
     changed(call, "cannot delete path in scalar", |_| Change::Delete)
 }
 
+/// What is set where the new value is NULL, as the last argument says.
+fn set_lax(call: &Call) -> SqlResult<ArrayRef> {
+    let (values, paths, new) = (call.text(0)?, call.lists(1)?, call.text(2)?);
+    let (create, treatment) = (call.maybe_values::<BooleanArray>(3)?, call.maybe_text(4)?);
+    let mut text = String::new();
+    call.maybe_texts(|row, out| {
+        let creates = create.as_ref().map_or(Some(true), |create| create.get(row));
+        let (Some(value), false, Some(creates)) = (values.get(row), paths.is_null(row), creates) else {
+            return Ok(false);
+        };
+        let treatment = treatment.as_ref().map_or(Some("use_json_null"), |treatment| treatment.get(row));
+        let change = match (new.get(row), treatment) {
+            (Some(new), Some(_)) if creates => Change::Set(new),
+            (Some(new), Some(_)) => Change::Replace(new),
+            (None, Some("use_json_null")) if creates => Change::Set("null"),
+            (None, Some("use_json_null")) => Change::Replace("null"),
+            (None, Some("delete_key")) => Change::Delete,
+            (None, Some("return_target")) => {
+                out.push_str(value);
+                return Ok(true);
+            }
+            (None, Some("raise_exception")) => {
+                return Err(SqlError::new(ErrorKind::NullValueNotAllowed, "JSON value must not be null")
+                    .with_detail("Exception was raised because null_value_treatment is \"raise_exception\".")
+                    .with_hint(
+                        "To avoid, either change the null_value_treatment argument or ensure that an SQL NULL is not passed.",
+                    ));
+            }
+            _ => {
+                return Err(invalid(
+                    "null_value_treatment must be \"delete_key\", \"return_target\", \"use_json_null\", or \
+                     \"raise_exception\"",
+                ));
+            }
+        };
+        let of_scalar = if change == Change::Delete { "cannot delete path in scalar" } else { "cannot set path in scalar" };
+        text.clear();
+        change_value(value, paths.at(row).as_string::<i32>(), of_scalar, change, &mut text)?;
+        out.push_str(&text);
+        Ok(true)
+    })
+}
+
 fn changed<'a>(call: &'a Call, of_scalar: &str, change: impl Fn(usize) -> Change<'a>) -> SqlResult<ArrayRef> {
     let (values, paths) = (call.text(0)?, call.lists(1)?);
     let mut text = String::new();
     call.texts(|row, out| {
-        let json = Json::new(values.at(row));
-        if json.is_scalar() {
-            return Err(invalid(of_scalar));
-        }
-        let path = paths.at(row);
-        let path = path.as_string::<i32>();
-        if path.is_empty() {
-            out.push_str(json.text());
-            return Ok(());
-        }
-        let change = change(row);
-        if matches!((&change, json.kind()), (Change::Delete, Kind::Array)) && json.items().next().is_none() {
-            // Of nothing, nothing is deleted, whatever the path is.
-            out.push_str(json.text());
-            return Ok(());
-        }
         text.clear();
-        change_at(json, path, 0, change, &mut text)?;
+        change_value(values.at(row), paths.at(row).as_string::<i32>(), of_scalar, change(row), &mut text)?;
         out.push_str(&text);
         Ok(())
     })
+}
+
+/// Writes a whole value with the change made at the end of a path.
+///
+/// # Errors
+/// 22023 for a scalar, with this message, and where there is nothing that can be changed so.
+fn change_value(
+    value: &str,
+    path: &StringArray,
+    of_scalar: &str,
+    change: Change<'_>,
+    out: &mut String,
+) -> SqlResult<()> {
+    let json = Json::new(value);
+    if json.is_scalar() {
+        return Err(invalid(of_scalar));
+    }
+    // Of nothing, nothing is deleted, whatever the path is.
+    let is_nothing = || change == Change::Delete && json.kind() == Kind::Array && json.items().next().is_none();
+    if path.is_empty() || is_nothing() {
+        out.push_str(json.text());
+        return Ok(());
+    }
+    change_at(json, path, 0, change, out)
 }
 
 /// Writes a value with the change made at the end of a path.

@@ -33,9 +33,9 @@ impl Pass<'_> {
         }
         let sql_type = type_of(expr)?;
         if expr.ty.oid == oids::BPCHAR {
-            // It has the length of what it is beside.
+            // It has the length of what it is beside, and spaces at its end count for nothing.
             let value = match constant {
-                Literal::Read { text, .. } | Literal::Text(text) => ScalarValue::from(&**text),
+                Literal::Read { text, .. } | Literal::Text(text) => ScalarValue::from(text.trim_end_matches(' ')),
                 Literal::Null | Literal::Value(_) => ScalarValue::Null,
             };
             return Ok(Expr::Literal(value, None));
@@ -78,12 +78,18 @@ impl Pass<'_> {
                 self.cast_to(self.bound_operand(value, around)?, &type_of(expr)?)
             }
             // Spaces at the end of a char(n) count for nothing.
-            (Written::Implicitly, _) if expr.ty.oid == oids::BPCHAR && value.ty.oid == oids::VARCHAR => {
+            (Written::Implicitly, _)
+                if expr.ty.oid == oids::BPCHAR && matches!(value.ty.oid, oids::VARCHAR | oids::TEXT) =>
+            {
                 self.bound_call("rtrim", vec![self.bound_operand(value, around)?], around)
             }
             (Written::Implicitly, _) => self.bound(value, around),
             (Written::Explicitly, CastMethod::Row | CastMethod::Domain) => {
                 Err(SqlError::not_supported("a cast to a row type"))
+            }
+            (Written::Explicitly, _) if expr.ty.oid == oids::BPCHAR && expr.ty.typmod < 0 => {
+                let text = self.cast_to(self.bound_operand(value, around)?, &SqlType::Text)?;
+                self.bound_call("rtrim", vec![self.operand(text, around.schema())?], around)
             }
             (Written::Explicitly, _) => {
                 let to = type_of(expr)?;

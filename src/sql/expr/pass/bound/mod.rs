@@ -18,6 +18,7 @@
 
 mod call;
 mod case;
+mod characters;
 mod constant;
 mod guards;
 mod hypothetical;
@@ -33,7 +34,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan, Operator, Subquery, when};
 use datafusion::prelude::lit;
 use tablegate_bind::BoundQuery;
-use tablegate_bind::catalogue::oids;
+use tablegate_bind::catalogue::{oids, operators};
 use tablegate_bind::expr::{BoundExpr, ExprKind, Index, Test};
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::sql_type::{SqlType, TableRow};
@@ -320,6 +321,8 @@ impl Pass<'_> {
                 let mut left = self.bound_operand(first, around)?;
                 for link in links {
                     let right = self.bound_operand(&link.operand, around)?;
+                    left = self.as_left_of(link.operator, left, Some(&right.expr), around)?;
+                    let right = self.as_right_of(link.operator, right, around)?;
                     let meaning = Meaning::Binary(link.operator.name.to_owned());
                     left = self.operand(self.call(meaning, vec![left, right], schema)?, schema)?;
                 }
@@ -359,7 +362,7 @@ impl Pass<'_> {
                 }
             }
             ExprKind::OfItems { operator, any, value, array } => {
-                self.bound_of_items(operator.name, *any, value, array, around)?
+                self.bound_of_items(operator, *any, value, array, around)?
             }
             ExprKind::RowComparison { operators, left, right } => {
                 let operators: Vec<&str> = operators.iter().map(|operator| operator.name).collect();
@@ -435,13 +438,14 @@ impl Pass<'_> {
     /// A list that is written out is one that scans understand.
     fn bound_of_items(
         &self,
-        name: &str,
+        operator: &operators::Operator,
         any: bool,
         value: &BoundExpr,
         array: &BoundExpr,
         around: &dyn Surroundings,
     ) -> SqlResult<Expr> {
-        let subject = self.bound_operand(value, around)?;
+        let name = operator.name;
+        let subject = self.as_left_of(operator, self.bound_operand(value, around)?, None, around)?;
         if let (ExprKind::Array { items, is_of_arrays: false }, ("=", true) | ("<>", false)) =
             (&array.without_implicit_casts().kind, (name, any))
         {
