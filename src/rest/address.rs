@@ -48,6 +48,8 @@ pub(crate) enum Resource {
     Table(TableName),
     /// `/name(PartitionKey='..',RowKey='..')`
     Entity { table: TableName, partition: String, row: String },
+    /// `/name/..`: an address that has a table where an account ends.
+    BelowTable { table: TableName, rest: String },
 }
 
 impl Resource {

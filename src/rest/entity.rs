@@ -241,12 +241,17 @@ fn condition(text: &str) -> RestResult<IfMatch> {
     if text == "*" { Ok(IfMatch::Any) } else { ETag::parse(text).map(IfMatch::ETag).map_err(|_| Refusal::InvalidInput) }
 }
 
+fn received(content_type: Option<&str>, body: &[u8], keys: Keys) -> RestResult<Received> {
+    check_json(content_type)?;
+    read_entity(body, keys)
+}
+
 /// # Errors
 /// For bodies in other formats than JSON.
-fn received(content_type: Option<&str>, body: &[u8], keys: Keys) -> RestResult<Received> {
+pub(crate) fn check_json(content_type: Option<&str>) -> RestResult<()> {
     let kind = content_type.unwrap_or("application/json").split(';').next().unwrap_or_default().trim();
     match &*kind.to_ascii_lowercase() {
-        "application/json" => read_entity(body, keys),
+        "application/json" => Ok(()),
         "application/atom+xml" | "application/xml" => Err(Refusal::AtomNotSupported),
         _ => Err(Refusal::MediaNotSupported),
     }

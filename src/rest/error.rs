@@ -69,7 +69,7 @@ pub(crate) enum Refusal {
     MissingHeader,
     #[error("Value for one of the query parameters specified in the request URI is invalid.")]
     InvalidQueryParameter,
-    #[error("The specified XML is not syntactically valid.")]
+    #[error("XML specified is not syntactically valid.")]
     InvalidXml,
     #[error("Authentication information is not given in the correct format. Check the value of Authorization header.")]
     InvalidAuthentication,
@@ -80,6 +80,11 @@ pub(crate) enum Refusal {
         "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
     )]
     InvalidToken { issuer: String, audience: String },
+    /// A request that says nothing of who sends it: the tokens that hold here are told.
+    #[error(
+        "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
+    )]
+    NoCredentials { issuer: String, audience: String },
     #[error(
         "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly \
          including the signature."
@@ -99,6 +104,8 @@ pub(crate) enum Refusal {
     NotThisAddress,
     #[error("The account being accessed does not have sufficient permissions to execute this operation.")]
     ReadOnly,
+    #[error("Write operations are not allowed.")]
+    SecondaryIsReadOnly,
     #[error("CORS not enabled or no matching rule found for this request.")]
     NoCorsRule,
     #[error("The table specified does not exist.")]
@@ -161,6 +168,7 @@ impl Refusal {
             R::InvalidXml => (StatusCode::BAD_REQUEST, "InvalidXmlDocument"),
             R::InvalidAuthentication => (StatusCode::BAD_REQUEST, "InvalidAuthenticationInfo"),
             R::NoTokens | R::InvalidToken { .. } => (StatusCode::UNAUTHORIZED, "InvalidAuthenticationInfo"),
+            R::NoCredentials { .. } => (StatusCode::UNAUTHORIZED, "NoAuthenticationInformation"),
             R::NotAuthenticated => (StatusCode::FORBIDDEN, "AuthenticationFailed"),
             R::NotAuthorized => (StatusCode::FORBIDDEN, "AuthorizationFailure"),
             R::NoPermission => (StatusCode::FORBIDDEN, "AuthorizationPermissionMismatch"),
@@ -168,7 +176,7 @@ impl Refusal {
             R::NotThisService => (StatusCode::FORBIDDEN, "AuthorizationServiceMismatch"),
             R::NotThisProtocol => (StatusCode::FORBIDDEN, "AuthorizationProtocolMismatch"),
             R::NotThisAddress => (StatusCode::FORBIDDEN, "AuthorizationSourceIPMismatch"),
-            R::ReadOnly => (StatusCode::FORBIDDEN, "InsufficientAccountPermissions"),
+            R::ReadOnly | R::SecondaryIsReadOnly => (StatusCode::FORBIDDEN, "InsufficientAccountPermissions"),
             R::NoCorsRule => (StatusCode::FORBIDDEN, "CorsPreflightFailure"),
             R::TableMissing => (StatusCode::NOT_FOUND, "TableNotFound"),
             R::Missing => (StatusCode::NOT_FOUND, "ResourceNotFound"),
@@ -191,7 +199,7 @@ impl Refusal {
     /// Whether the service names the code in a header too: it does where its own front door refuses.
     pub(crate) fn is_at_the_door(&self) -> bool {
         let (status, _) = self.code();
-        matches!(status, StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED)
+        matches!(status, StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED) || *self == Refusal::InvalidAuthentication
     }
 }
 

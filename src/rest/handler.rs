@@ -101,7 +101,7 @@ async fn carry_out(door: &Door, head: &Head, way: Way<'_>, body: &mut Body, know
     let task = Task::of(head, verb)?;
     (known.operation, known.shape) = (Some(task.operation()), task.shape());
     if head.is_secondary && !task.is_read() {
-        return Err(Refusal::ReadOnly);
+        return Err(Refusal::SecondaryIsReadOnly);
     }
     task.check(&access)?;
     let patience = patience(head)?;
@@ -146,9 +146,23 @@ enum Task {
     GetAcl(TableName),
     SetAcl(TableName),
     Query(TableName),
-    Get { table: TableName, partition: String, row: String },
-    Write { kind: Kind, table: TableName, verb: Verb, resource: Resource },
+    Get {
+        table: TableName,
+        partition: String,
+        row: String,
+    },
+    Write {
+        kind: Kind,
+        table: TableName,
+        verb: Verb,
+        resource: Resource,
+    },
     Batch,
+    /// Of what no table has below it: why that is refused where there is the table.
+    BelowTable {
+        table: TableName,
+        refusal: Refusal,
+    },
 }
 
 struct Request<'a> {
@@ -178,6 +192,10 @@ impl Request<'_> {
                 door.check_there(&table).await?;
                 acl::set(&door.own, &table, body).await
             }
+            Task::BelowTable { table, refusal } => {
+                door.check_there(&table).await?;
+                Err(refusal)
+            }
             Task::Query(table) => query::query(door, head, &table, access).await,
             Task::Get { table, partition, row } => entity::get(door, head, &table, &partition, &row).await,
             Task::Write { verb, resource, .. } => {
@@ -204,10 +222,14 @@ impl Task {
                 (Verb::Get, "properties") => Ok(Task::GetProperties),
                 (Verb::Put, "properties") => Ok(Task::SetProperties),
                 (Verb::Get, "stats") if head.is_secondary => Ok(Task::Stats),
-                (_, "properties" | "stats") => Err(Refusal::WrongVerb),
+                (_, "properties") => Err(Refusal::WrongVerb),
                 _ => Err(Refusal::InvalidQueryParameter),
             },
             (Resource::Service, _, _) => Err(Refusal::InvalidInput),
+            (Resource::BelowTable { table, rest }, verb, _) => {
+                let refusal = below_table(&table, &rest, verb);
+                Ok(Task::BelowTable { table, refusal })
+            }
             (Resource::Tables, Verb::Get, _) => Ok(Task::QueryTables),
             (Resource::Tables, Verb::Post, _) => Ok(Task::CreateTable),
             (Resource::TableEntry(name), Verb::Get, _) => Ok(Task::GetTable(name)),
@@ -215,6 +237,8 @@ impl Task {
             (Resource::Batch, Verb::Post, _) => Ok(Task::Batch),
             (Resource::Table(table), Verb::Get, Some("acl")) => Ok(Task::GetAcl(table)),
             (Resource::Table(table), Verb::Put, Some("acl")) => Ok(Task::SetAcl(table)),
+            (Resource::Table(_), _, Some("acl")) => Err(Refusal::WrongVerb),
+            (Resource::Table(_), _, Some(_)) => Err(Refusal::InvalidQueryParameter),
             (Resource::Table(table), Verb::Get, _) => Ok(Task::Query(table)),
             (Resource::Entity { table, partition, row }, Verb::Get, _) => Ok(Task::Get { table, partition, row }),
             (resource, verb, _) => {
@@ -241,7 +265,7 @@ impl Task {
             Task::CreateTable => access.check(Need::CreateTable),
             Task::DeleteTable(_) => access.check(Need::DeleteTable),
             Task::GetAcl(_) | Task::SetAcl(_) => access.check(Need::TableAcl),
-            Task::Query(table) => access.check(Need::Query(table)),
+            Task::Query(table) | Task::BelowTable { table, .. } => access.check(Need::Query(table)),
             Task::Get { table, partition, row } => entity(table, partition, row, EntityAction::Read),
             Task::Write { kind, table, resource, .. } => match resource {
                 Resource::Entity { partition, row, .. } => entity(table, partition, row, kind.action()),
@@ -265,6 +289,7 @@ impl Task {
             Task::Get { .. } => Operation::GetEntity,
             Task::Write { kind, .. } => kind.counted(),
             Task::Batch => Operation::EntityGroupTransaction,
+            Task::BelowTable { .. } => Operation::Unknown,
         }
     }
 
@@ -276,6 +301,7 @@ impl Task {
             | Task::GetTable(_)
             | Task::GetAcl(_)
             | Task::Query(_)
+            | Task::BelowTable { .. }
             | Task::Get { .. } => true,
             Task::SetProperties
             | Task::CreateTable
@@ -308,7 +334,20 @@ impl Task {
                 Kind::Delete => format!("DELETE {table}(point)"),
             },
             Task::Batch => "POST $batch".to_owned(),
+            Task::BelowTable { table, .. } => format!("{table}/.."),
         }
+    }
+}
+
+/// What the service says to a client whose address of the account ends in a table's name, as if `rest` were of that table.
+fn below_table(table: &TableName, rest: &str, verb: Verb) -> Refusal {
+    match verb {
+        Verb::Post if rest == "$batch" => Refusal::MediaNotSupported,
+        Verb::Post => Refusal::PropertiesNeedValue,
+        Verb::Get if !rest.contains('(') => Refusal::NotImplemented,
+        _ => Refusal::BadInput(format!(
+            "The number of keys specified in the URI does not match number of key properties for the resource '{table}'."
+        )),
     }
 }
 

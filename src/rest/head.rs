@@ -2,6 +2,7 @@
 
 use hyper::header::HOST;
 use hyper::{HeaderMap, Method, Uri};
+use tablegate_store::model::TableName;
 
 use crate::address::{Resource, decode};
 use crate::edm::Metadata;
@@ -56,7 +57,7 @@ pub(crate) struct Head {
     pub is_secondary: bool,
     /// What is behind the account in the path, decoded.
     pub below: String,
-    /// It is of something below a table, where there is nothing.
+    /// A table stands where the account ends.
     pub is_below_a_table: bool,
     /// Scheme, host and account, without a slash at the end.
     pub base: String,
@@ -116,7 +117,13 @@ impl Head {
     /// # Errors
     /// As [`Resource::parse`].
     pub(crate) fn resource(&self) -> RestResult<Resource> {
-        if self.is_below_a_table { Err(Refusal::TableMissing) } else { Resource::parse(&self.below) }
+        match self.below.split_once('/').filter(|_| self.is_below_a_table) {
+            None => Resource::parse(&self.below),
+            Some((table, rest)) => {
+                let table = TableName::parse(table).map_err(|_| Refusal::TableMissing)?;
+                Ok(Resource::BelowTable { table, rest: rest.to_owned() })
+            }
+        }
     }
 
     /// What is to be done: a method, which a header can name behind POST.
@@ -240,7 +247,9 @@ mod tests {
         let second = head("/shop-secondary?comp=stats", "localhost:1");
         assert_eq!((second.account.as_str(), second.is_secondary, second.below.as_str()), ("shop", true, ""));
         assert_eq!(second.query.get("comp"), Some("stats"));
-        assert_eq!(head("/shop/Orders/Tables", "127.0.0.1:1").resource(), Err(Refusal::TableMissing));
+        let below = Resource::BelowTable { table: TableName::parse("Orders").unwrap(), rest: "Tables".to_owned() };
+        assert_eq!(head("/shop/Orders/Tables", "127.0.0.1:1").resource(), Ok(below));
+        assert_eq!(head("/shop/no_table/Tables", "127.0.0.1:1").resource(), Err(Refusal::TableMissing));
         assert_eq!(head("/shop/Ord%2Fers", "127.0.0.1:1").resource(), Err(Refusal::InvalidResourceName));
     }
 

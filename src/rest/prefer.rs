@@ -13,10 +13,13 @@ pub(crate) enum Prefer {
 
 impl Prefer {
     pub(crate) fn of(header: Option<&str>) -> Self {
-        let preferences = || header.unwrap_or_default().split(',').map(str::trim);
-        if preferences().any(|preference| preference == "return-no-content") {
+        let is_said = |wanted: &str| {
+            let mut preferences = header.unwrap_or_default().split(',').map(str::trim);
+            preferences.any(|preference| preference.eq_ignore_ascii_case(wanted))
+        };
+        if is_said("return-no-content") {
             Prefer::NoContent
-        } else if preferences().any(|preference| preference == "return-content") {
+        } else if is_said("return-content") {
             Prefer::Content
         } else {
             Prefer::Silent

@@ -4,12 +4,14 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use hyper::StatusCode;
+use hyper::header::LOCATION;
 use serde::Deserialize;
 use tablegate_store::model::{EdmRef, TableName};
 
 use crate::answer::Answer;
 use crate::door::Door;
 use crate::edm::{Metadata, write_string};
+use crate::entity::check_json;
 use crate::error::{Refusal, RestResult};
 use crate::filter::{Filter, Property, Values};
 use crate::head::Head;
@@ -60,6 +62,7 @@ pub(crate) async fn query(door: &Door, head: &Head) -> RestResult<Answer> {
 
 pub(crate) async fn create(door: &Door, head: &Head, body: &[u8]) -> RestResult<Answer> {
     let (metadata, prefer) = (head.metadata()?, Prefer::of(head.header("prefer")));
+    check_json(head.header("content-type"))?;
     let named: Named = serde_json::from_slice(body).map_err(|_| Refusal::InvalidInput)?;
     let table = TableName::parse(&named.name.ok_or(Refusal::PropertiesNeedValue)?)?;
     door.create_table(&table).await?;
@@ -69,7 +72,7 @@ pub(crate) async fn create(door: &Door, head: &Head, body: &[u8]) -> RestResult<
     } else {
         Answer::json(StatusCode::CREATED, metadata, alone(head, metadata, &table))
     };
-    Ok(prefer.applied(answer.with_location(&location)))
+    Ok(prefer.applied(answer.with(LOCATION, &location)))
 }
 
 /// Whether a table is there, as older clients ask.

@@ -39,6 +39,9 @@ pub struct Check {
     pub columns: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// NOT VALID: rows that were there before it may not fulfil it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_valid: bool,
 }
 
 /// A constraint or index that is recorded only.
@@ -102,6 +105,26 @@ impl UnenforcedKind {
         matches!(self, UnenforcedKind::Unique { .. } | UnenforcedKind::Index { unique: true, .. })
     }
 
+    /// Whether it is a constraint, and no index that stands alone.
+    pub fn is_constraint(&self) -> bool {
+        !matches!(self, UnenforcedKind::Index { .. })
+    }
+
+    /// Whether its check may wait for COMMIT.
+    pub fn may_wait(&self) -> bool {
+        match self {
+            UnenforcedKind::Unique { deferral, .. } | UnenforcedKind::ForeignKey { deferral, .. } => {
+                *deferral != Deferral::NotDeferrable
+            }
+            UnenforcedKind::Index { .. } => false,
+        }
+    }
+
+    /// Whether an index has its name: it is one, or has one.
+    pub fn has_index(&self) -> bool {
+        !matches!(self, UnenforcedKind::ForeignKey { .. })
+    }
+
     /// Whether it is a foreign key to this table.
     pub fn refers_to(&self, name: &str) -> bool {
         matches!(self, UnenforcedKind::ForeignKey { table, .. } if table == name)
@@ -140,7 +163,7 @@ impl Constraints {
     pub fn remove(&mut self, name: &str) -> bool {
         let before = self.checks.len() + self.unenforced.len();
         self.checks.retain(|c| c.name != name);
-        self.unenforced.retain(|c| c.name != name || matches!(c.kind, UnenforcedKind::Index { .. }));
+        self.unenforced.retain(|c| c.name != name || !c.kind.is_constraint());
         before > self.checks.len() + self.unenforced.len()
     }
 
@@ -168,10 +191,16 @@ impl Constraints {
         Err(SqlError::new(ErrorKind::LimitExceeded, format!("a table has at most {NUMBERS} constraints and indexes")))
     }
 
-    /// The names in use: a table's constraints have different ones.
+    /// The names of constraints: those of a table have different ones. An index that stands alone may have the name of a CHECK or of
+    /// a foreign key.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let checks = self.checks.iter().map(|c| c.name.as_str());
-        let unenforced = self.unenforced.iter().map(|u| u.name.as_str());
+        let unenforced = self.unenforced.iter().filter(|u| u.kind.is_constraint()).map(|u| u.name.as_str());
         self.primary_key.as_deref().into_iter().chain(checks).chain(unenforced)
+    }
+
+    /// Whether one of the indexes that stand alone has this name.
+    pub fn has_index_alone(&self, name: &str) -> bool {
+        self.unenforced.iter().any(|u| u.name == name && !u.kind.is_constraint())
     }
 }

@@ -178,8 +178,17 @@ impl Maker<'_> {
         Made { sql: format!("{sql} {name}"), columns: qualified(&name, columns) }
     }
 
-    fn from(&mut self, depth: usize) -> Made {
-        let mut made = self.source(depth);
+    /// What stands in FROM: of a query about rows around it perhaps the items of a list that one of them has.
+    fn from(&mut self, depth: usize, around: Option<&[Column]>) -> Made {
+        let list = around.and_then(|around| self.some(around, Kind::List)).filter(|_| self.rng.percent(40));
+        let mut made = match list {
+            Some(list) => {
+                let name = self.name("i");
+                let columns = vec![Column { name: format!("{name}.x"), kind: Kind::Int }];
+                Made { sql: format!("unnest({list}) {name} (x)"), columns }
+            }
+            None => self.source(depth),
+        };
         for _ in 0..self.rng.pick(&[0, 0, 1, 1, 2]) {
             let (sql, columns) = match self.rng.below(100) {
                 0..12 => self.list_beside(&made.columns),
@@ -252,7 +261,7 @@ impl Maker<'_> {
         {
             return made;
         }
-        let from = self.from(depth);
+        let from = self.from(depth, around);
         let mut scope = from.columns.clone();
         scope.extend(around.filter(|_| self.rng.percent(80)).unwrap_or_default().iter().cloned());
         let mut conditions = Vec::new();
@@ -300,7 +309,11 @@ impl Maker<'_> {
         let shown: Vec<String> = items.into_iter().map(|(item, kind)| self.shown(item, kind, &mut made)).collect();
         let by = match keys.is_empty() {
             true => String::new(),
-            false => format!(" GROUP BY {}", keys.join(", ")),
+            false => {
+                let form =
+                    self.rng.pick(&["{}", "{}", "{}", "{}", "ROLLUP ({})", "CUBE ({})", "GROUPING SETS (({}), ())"]);
+                format!(" GROUP BY {}", form.replace("{}", &keys.join(", ")))
+            }
         };
         let value = self.int(columns, 1);
         let having = match self.rng.below(16) {

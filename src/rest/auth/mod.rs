@@ -55,12 +55,12 @@ pub(crate) async fn authorize(head: &Head, circumstances: &Circumstances<'_>) ->
             Ok(Access::Owner)
         }
         None if head.query.get("sig").is_some() => sas::check(head, circumstances).await.map(Access::Sas),
-        None => Err(Refusal::NotAuthenticated),
+        None => Err(circumstances.tokens.map_or(Refusal::NotAuthenticated, Tokens::challenge)),
     }
 }
 
 fn bearer(header: &str) -> Option<&str> {
-    let (scheme, token) = header.split_once(' ')?;
+    let (scheme, token) = header.split_once(' ').unwrap_or((header, ""));
     scheme.eq_ignore_ascii_case("Bearer").then_some(token.trim())
 }
 

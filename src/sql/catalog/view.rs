@@ -5,7 +5,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tablegate_store::model::TableName;
 use tablegate_store::table::{ObservedSchema, TableReader};
-use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::error::SqlResult;
 
 use super::access::Access;
@@ -233,8 +232,7 @@ impl CatalogView {
     /// Whether an index has this name, in the place of `beside`: that of a key, or one that is recorded.
     pub fn has_index(&self, beside: &PlacedName, name: &str) -> bool {
         let is_recorded = |d: &Declaration| {
-            let has_index = |kind: &UnenforcedKind| !matches!(kind, UnenforcedKind::ForeignKey { .. });
-            d.constraints.unenforced.iter().any(|recorded| recorded.name == name && has_index(&recorded.kind))
+            d.constraints.unenforced.iter().any(|recorded| recorded.name == name && recorded.kind.has_index())
         };
         let is_its = |d: &Declaration| d.primary_key_name().as_deref() == Some(name) || is_recorded(d);
         self.declarations().any(|d| d.place == beside.place && is_its(d))

@@ -7,6 +7,7 @@ use tablegate_bind::{BuiltInOnly, Lookup, collation_named};
 use tablegate_store::model::{PropertyName, limits};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::oid::oid;
+use tablegate_types::quoting::quote_ident;
 use tablegate_types::sql_type::SqlType;
 
 use super::counters::Counters;
@@ -30,14 +31,27 @@ pub(super) struct TypedColumn<'a> {
 /// 42704 for an unknown type, 0A000 for one that cannot be stored, 22023 for bad parameters.
 pub(super) fn typed<'a>(columns: &'a [ColumnDef], identities: &[GivenOptions]) -> SqlResult<Vec<TypedColumn<'a>>> {
     let mut identities = identities.iter();
-    columns
-        .iter()
-        .map(|definition| {
-            let counts = definition.options.iter().any(|option| is_identity(&option.option));
-            let identity = if counts { identities.next() } else { None };
-            typed_column(definition, identity.cloned().unwrap_or_default())
-        })
-        .collect()
+    let (mut typed, mut refused) = (Vec::with_capacity(columns.len()), None);
+    let mut without_type = Vec::new();
+    for definition in columns {
+        let counts = definition.options.iter().any(|option| is_identity(&option.option));
+        let identity = if counts { identities.next() } else { None };
+        match typed_column(definition, identity.cloned().unwrap_or_default()) {
+            Ok(column) => typed.push(column),
+            Err(error) => {
+                without_type.push(format!("{} {}", quote_ident(&fold(&definition.name)), definition.data_type));
+                refused.get_or_insert(error);
+            }
+        }
+    }
+    match refused {
+        None => Ok(typed),
+        // Who moves a schema wants to know of all of them at once.
+        Some(error) if without_type.len() > 1 => {
+            Err(error.with_detail(format!("The types of these columns are not here: {}.", without_type.join(", "))))
+        }
+        Some(error) => Err(error),
+    }
 }
 
 /// Reads the type of a column; `identity` are the options of its identity.
@@ -47,7 +61,8 @@ pub(super) fn typed<'a>(columns: &'a [ColumnDef], identities: &[GivenOptions]) -
 pub(super) fn typed_column(definition: &ColumnDef, identity: GivenOptions) -> SqlResult<TypedColumn<'_>> {
     let serial = serial_type(&definition.data_type);
     let is_serial = serial.is_some();
-    let sql_type = serial.map_or_else(|| sql_type(&definition.data_type), Ok)?;
+    let sql_type = serial.map_or_else(|| sql_type(&definition.data_type), Ok);
+    let sql_type = sql_type.map_err(|error| error.for_column(&fold(&definition.name)))?;
     if sql_type == SqlType::InternalChar {
         return Err(SqlError::not_supported("type \"char\"").with_hint("Use char(1), or text."));
     }
@@ -136,13 +151,6 @@ fn is_key_or_timestamp(name: &str) -> bool {
 
 /// Names that a column cannot have.
 fn check_name(name: &str, is_raw: bool) -> SqlResult<()> {
-    if name == "etag" {
-        return Err(SqlError::new(
-            ErrorKind::ReservedName,
-            "column name \"etag\" is reserved for the entity's version",
-        )
-        .with_hint("Choose another name."));
-    }
     if !is_raw && is_key_or_timestamp(name) {
         let message = format!("column name \"{name}\" is reserved for the system");
         return Err(SqlError::new(ErrorKind::ReservedName, message).with_hint(
@@ -245,7 +253,10 @@ pub(super) fn collation(sql_type: &SqlType, name: &ObjectName) -> SqlResult<Opti
 
 /// The property that stores a column: its own name where that is legal, else the nearest legal one not yet taken.
 pub(super) fn property_name(column: &str, taken: &mut HashSet<String>) -> String {
-    let legal = if PropertyName::parse(column).is_ok() {
+    let legal = if column == "etag" {
+        // Cosmos DB keeps the name for itself.
+        "etag_".to_owned()
+    } else if PropertyName::parse(column).is_ok() {
         column.to_owned()
     } else {
         let mut legal: String = column.chars().map(|c| if c == '_' || c.is_alphanumeric() { c } else { '_' }).collect();

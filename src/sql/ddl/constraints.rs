@@ -114,6 +114,7 @@ pub(crate) fn add_check(
         expression: expression.to_string(),
         columns: named,
         comment: None,
+        not_valid: false,
     };
     constraints.checks.push(check);
     Ok(())

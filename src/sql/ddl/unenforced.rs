@@ -14,6 +14,7 @@ use tablegate_types::constraint::{Constraints, Deferral, ReferentialAction, Unen
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::names::free_name;
+use crate::catalog::duplicate_table;
 use crate::catalog::{Declaration, DeclaredColumn};
 use crate::place::{Place, PlacedName};
 use crate::plan::{Planner, resolve_column, schema_and_table};
@@ -129,10 +130,15 @@ impl Recorder<'_> {
                 let message = format!("constraint \"{name}\" for relation \"{}\" already exists", self.table);
                 return Err(SqlError::new(ErrorKind::DuplicateObject, message));
             }
+            Some(name) if kind.has_index() && constraints.has_index_alone(&name) => return Err(duplicate_table(&name)),
             Some(name) => name,
             None => {
                 let joined = columns.join("_");
-                free_name(self.table, Some(&joined), label, |name| constraints.names().any(|taken| taken == name))
+                let is_taken = |name: &str| {
+                    constraints.names().any(|taken| taken == name)
+                        || kind.has_index() && constraints.has_index_alone(name)
+                };
+                free_name(self.table, Some(&joined), label, is_taken)
             }
         };
         let number = constraints.next_number()?;

@@ -16,6 +16,7 @@ use tablegate_bind::{BoundExpr, BoundQuery, ExprType, Place};
 use tablegate_store::model::{EntityKey, StoredEntity};
 use tablegate_types::constraint::Unenforced;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::quoting::quote_ident;
 use tablegate_types::sql_type::SqlType;
 
 use super::returning::Returning;
@@ -25,7 +26,7 @@ use super::set_clause::SetClause;
 use super::target::TargetColumn;
 use super::writes::Writes;
 use crate::plan::{HeldRows, MeantChange, PlannedQuery, Planner};
-use crate::relation::{ColumnSource, Relation};
+use crate::relation::{ColumnSource, Relation, RelationColumn};
 use crate::scan::relation_rows;
 
 /// The policy of one INSERT.
@@ -323,12 +324,21 @@ fn check_enforced(relation: &Relation) -> SqlResult<()> {
 fn only_recorded(relation: &Relation, recorded: &Unenforced) -> Box<SqlError> {
     let name = &recorded.name;
     let message = format!("ON CONFLICT cannot look at \"{name}\", which is recorded and not enforced");
-    let hint = match relation.key_columns().as_slice() {
-        [] => "Only a primary key is looked at, and this table has none.".to_owned(),
-        key => {
-            let names: Vec<&str> = key.iter().map(|index| relation.columns[*index].name.as_str()).collect();
-            format!("Name the primary key: ON CONFLICT ({}).", names.join(", "))
+    let listed = |names: &[&str]| names.iter().map(|name| quote_ident(name)).collect::<Vec<_>>().join(", ");
+    let unique = listed(&recorded.columns.iter().map(String::as_str).collect::<Vec<_>>());
+    let key: Vec<&RelationColumn> = relation.key_columns().iter().map(|index| &relation.columns[*index]).collect();
+    let hint = match key.iter().any(|column| !column.hidden) {
+        true => {
+            let key = listed(&key.iter().map(|column| column.name.as_str()).collect::<Vec<_>>());
+            format!(
+                "Only the primary key ({key}) keeps rows apart. If ({unique}) is to do so, make it the primary key: \
+                 ON CONFLICT ({key}) lets rows with equal ({unique}) in."
+            )
         }
+        false => format!(
+            "Only a primary key keeps rows apart, and this table has none: ALTER TABLE {} ADD PRIMARY KEY ({unique}).",
+            quote_ident(&relation.name)
+        ),
     };
     SqlError::new(ErrorKind::InvalidColumnReference, message).with_hint(hint)
 }

@@ -7,8 +7,12 @@ use tablegate_types::sql_type::SqlType;
 
 use super::operand::Operand;
 use super::parameters::Parameters;
+use super::sort_key;
 use super::typed::ValueType;
 use crate::calls::{Choice, Known, choose};
+
+/// Functions that find items which are equal to others, and give none of them back.
+const FIND_ITEMS: &[&str] = &["array_position", "array_positions", "arraycontains", "arraycontained", "arrayoverlap"];
 
 /// `name(arguments)`
 ///
@@ -27,6 +31,7 @@ pub(super) fn call(name: &str, arguments: Vec<Operand>, parameters: &Parameters<
                 Operand { expr: argument.converted_to(&value_type, parameters)?, value_type }
             }
         };
+        let argument = if FIND_ITEMS.contains(&name) { sort_key::found_by(argument) } else { argument };
         known.push(known_of(&argument));
         exprs.push(argument.expr);
     }

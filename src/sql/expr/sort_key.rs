@@ -8,6 +8,7 @@ use datafusion::logical_expr::Expr;
 use tablegate_types::sql_type::SqlType;
 
 use super::kernels::{ARRAY_KEY, Computation, INTERVAL_SPAN, ITEM_KEYS, JSONB_KEY, Kernel, RECORD_KEY, SPAN_DIGITS};
+use super::operand::Operand;
 use super::typed::ValueType;
 
 /// What values are compared for.
@@ -44,6 +45,28 @@ pub(super) fn keyed_items(array: Expr, item: &SqlType) -> Expr {
         _ => return array,
     };
     Computation::call(&ITEM_KEYS, None, ValueType::of(SqlType::Array(Box::new(item))), vec![array])
+}
+
+/// A value, or an array of values, as what it is found by among others.
+pub(super) fn found_by(operand: Operand) -> Operand {
+    let Operand { expr, value_type } = operand;
+    let keyed_type = |sql_type: &SqlType| match sql_type {
+        SqlType::Interval => Some(span()),
+        SqlType::Jsonb | SqlType::Record(_) => Some(SqlType::Bytea),
+        _ => None,
+    };
+    match &value_type.sql_type {
+        SqlType::Array(item) => match keyed_type(item) {
+            Some(key) => {
+                Operand { expr: keyed_items(expr, item), value_type: ValueType::of(SqlType::Array(Box::new(key))) }
+            }
+            None => Operand { expr, value_type },
+        },
+        sql_type => match keyed_type(sql_type) {
+            Some(key) => Operand { expr: keyed(expr, sql_type, Purpose::Equality), value_type: ValueType::of(key) },
+            None => Operand { expr, value_type },
+        },
+    }
 }
 
 fn span() -> SqlType {

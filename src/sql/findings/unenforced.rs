@@ -120,7 +120,13 @@ fn index(table: &Relation, recorded: &Unenforced, unique: bool) -> Said {
 
 fn second_table(table: &Relation, columns: &str, unique: bool) -> String {
     let key = key_of(table);
-    let key = if key.is_empty() { "its key".to_owned() } else { listed(&key) };
+    if key.is_empty() {
+        return match unique {
+            true => format!("Make ({columns}) the primary key: ALTER TABLE ... ADD PRIMARY KEY ({columns})."),
+            false => format!("Give the table a primary key that begins with ({columns})."),
+        };
+    }
+    let key = listed(&key);
     if unique {
         format!(
             "Make ({columns}) the primary key, or keep a second table whose primary key it is and that holds ({key}): \

@@ -102,7 +102,15 @@ impl<'a> TableConstraint<'a> {
         }
     }
 
-    /// Whether every row fulfils it.
+    /// Whether every row fulfils it, or is said to.
+    pub(super) fn is_valid(&self) -> bool {
+        match self {
+            TableConstraint::Check(_, check) => !check.not_valid,
+            _ => self.is_enforced() || self.kind() == "u",
+        }
+    }
+
+    /// Whether new rows have to fulfil it.
     pub(super) fn is_enforced(&self) -> bool {
         match self {
             TableConstraint::PrimaryKey(_) | TableConstraint::Check(..) => true,
@@ -130,7 +138,8 @@ impl<'a> TableConstraint<'a> {
         match self {
             TableConstraint::PrimaryKey(table) => format!("PRIMARY KEY ({})", key_list(table)),
             TableConstraint::Check(_, check) => {
-                format!("CHECK ({})", self.condition(check, pretty))
+                let not_valid = if check.not_valid { " NOT VALID" } else { "" };
+                format!("CHECK ({}){not_valid}", self.condition(check, pretty))
             }
             TableConstraint::Recorded(_, recorded) => recorded_definition(recorded),
         }

@@ -95,7 +95,7 @@ impl Session {
                     self.rename_in_views(Renamed::Column { oid: relation.oid, from: &old.name, to }).await?;
                 }
             }
-            Renaming::Constraint { .. } => {}
+            Renaming::Constraint { .. } | Renaming::Index { .. } => {}
         }
         for other in others {
             self.claim(&other.placed_name()).await?;

@@ -221,8 +221,7 @@ fn constraint_comment<'d>(declaration: &'d mut Declaration, name: &str) -> SqlRe
     let table = declaration.name.clone();
     let constraints = &mut declaration.constraints;
     let check = constraints.checks.iter_mut().find(|c| c.name == name).map(|c| &mut c.comment);
-    let is_constraint = |kind: &UnenforcedKind| !matches!(kind, UnenforcedKind::Index { .. });
-    let recorded = constraints.unenforced.iter_mut().find(|c| c.name == name && is_constraint(&c.kind));
+    let recorded = constraints.unenforced.iter_mut().find(|c| c.name == name && c.kind.is_constraint());
     match check.or(recorded.map(|c| &mut c.comment)) {
         Some(comment) => Ok(comment),
         None if is_key => Ok(&mut constraints.primary_key_comment),
@@ -234,15 +233,14 @@ fn constraint_comment<'d>(declaration: &'d mut Declaration, name: &str) -> SqlRe
 }
 
 fn has_index(declaration: &Declaration, name: &str) -> bool {
-    let is_index = |kind: &UnenforcedKind| !matches!(kind, UnenforcedKind::ForeignKey { .. });
-    declaration.constraints.unenforced.iter().any(|c| c.name == name && is_index(&c.kind))
+    declaration.constraints.unenforced.iter().any(|c| c.name == name && c.kind.has_index())
         || declaration.primary_key_name().as_deref() == Some(name)
 }
 
 /// Where the comment on an index is kept.
 fn index_comment<'d>(declaration: &'d mut Declaration, name: &str) -> Option<&'d mut Option<String>> {
     let constraints = &mut declaration.constraints;
-    match constraints.unenforced.iter_mut().find(|c| c.name == name) {
+    match constraints.unenforced.iter_mut().find(|c| c.name == name && c.kind.has_index()) {
         None => Some(&mut constraints.primary_key_index_comment),
         Some(recorded) => match recorded.kind {
             UnenforcedKind::Index { .. } => Some(&mut recorded.comment),

@@ -1,7 +1,6 @@
 //! CREATE INDEX and DROP INDEX: recorded under `egt.mode = observe`, never built.
 
 use sqlparser::ast::{CreateIndex, ObjectName};
-use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Position, Session};
@@ -81,7 +80,7 @@ impl Session {
             match index_of(&reads.catalog, &placed) {
                 Some((declaration, true)) => {
                     let mut declaration = declaration.clone();
-                    declaration.constraints.unenforced.retain(|recorded| recorded.name != name);
+                    declaration.constraints.unenforced.retain(|u| u.name != name || u.kind.is_constraint());
                     self.transaction.catalog_mut().put(declaration)?;
                 }
                 Some((declaration, false)) => return Err(belongs_to_constraint(&name, &declaration.name)),
@@ -125,7 +124,7 @@ impl Session {
         if is_taken || index_of(&reads.catalog, &new).is_some() {
             return Err(duplicate_table(&to));
         }
-        let (after, _) = Renaming::Constraint { from: name, to }.apply(&reads.catalog, declaration)?;
+        let (after, _) = Renaming::Index { from: name, to }.apply(&reads.catalog, declaration)?;
         self.transaction.catalog_mut().put(after)?;
         self.settle(position).await?;
         Ok(Outcome::Done(CommandTag::Plain("ALTER INDEX")))
@@ -145,11 +144,9 @@ pub(super) fn placed_index(catalog: &CatalogView, name: &ObjectName) -> SqlResul
 pub(super) fn index_of<'c>(catalog: &'c CatalogView, index: &PlacedName) -> Option<(&'c Declaration, bool)> {
     let name = index.name.as_str();
     catalog.declarations().filter(|declaration| declaration.place == index.place).find_map(|declaration| {
-        let recorded = declaration.constraints.unenforced.iter().find(|recorded| recorded.name == name);
-        match recorded.map(|recorded| &recorded.kind) {
-            Some(UnenforcedKind::Index { .. }) => Some((declaration, true)),
-            Some(UnenforcedKind::Unique { .. }) => Some((declaration, false)),
-            Some(UnenforcedKind::ForeignKey { .. }) => None,
+        let mut recorded = declaration.constraints.unenforced.iter();
+        match recorded.find(|recorded| recorded.name == name && recorded.kind.has_index()) {
+            Some(recorded) => Some((declaration, !recorded.kind.is_constraint())),
             None => (declaration.primary_key_name().as_deref() == Some(name)).then_some((declaration, false)),
         }
     })

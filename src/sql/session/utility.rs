@@ -10,7 +10,7 @@ use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::Session;
 use crate::dml::{find_target, target_column};
 use crate::outcome::{CommandTag, Outcome};
-use crate::plan::schema_and_table;
+use crate::plan::{placed_name, schema_and_table};
 use crate::relation::Relation;
 use crate::syntax::dialect::utility::{Maintained, ReindexKind, UtilityCommand};
 
@@ -100,12 +100,41 @@ impl Session {
                 }
                 tag
             }
-            UtilityCommand::SetConstraints => "SET CONSTRAINTS",
+            UtilityCommand::SetConstraints { names, deferred } => {
+                names.iter().try_for_each(|name| self.check_constraint(name, *deferred))?;
+                "SET CONSTRAINTS"
+            }
             UtilityCommand::Refused { name, hint } => {
                 return Err(SqlError::not_supported(name).with_hint(*hint));
             }
         };
         Ok(Outcome::Done(CommandTag::Plain(tag)))
+    }
+
+    /// # Errors
+    /// 42704 for a constraint that no table has, 42809 for one that cannot wait and is to.
+    fn check_constraint(&self, name: &ObjectName, deferred: bool) -> SqlResult<()> {
+        let catalog = &self.reads().catalog;
+        let placed = placed_name(catalog, name)?;
+        let name = placed.name.as_str();
+        let mut has_it = false;
+        for table in catalog.declarations().filter(|table| table.place == placed.place || table.place.is_temporary()) {
+            has_it |= table.primary_key_name().as_deref() == Some(name);
+            has_it |= table.constraints.names().any(|known| known == name);
+            if table.constraints.unenforced.iter().any(|recorded| recorded.name == name && recorded.kind.may_wait()) {
+                return Ok(());
+            }
+        }
+        match (has_it, deferred) {
+            (true, false) => Ok(()),
+            (true, true) => {
+                let message = format!("constraint \"{name}\" is not deferrable");
+                Err(SqlError::new(ErrorKind::WrongObjectType, message))
+            }
+            (false, _) => {
+                Err(SqlError::new(ErrorKind::UndefinedObject, format!("constraint \"{name}\" does not exist")))
+            }
+        }
     }
 
     pub(super) fn check_outside_block(&self, command: &str) -> SqlResult<()> {
@@ -171,7 +200,11 @@ impl Session {
                 let (_, index) = schema_and_table(name)?;
                 let relations = self.reads().relations().await?;
                 let is_key = relations.iter().any(|relation| relation.primary_key_name() == index);
-                let is_recorded = || relations.iter().any(|r| r.constraints.unenforced.iter().any(|u| u.name == index));
+                let is_recorded = || {
+                    relations
+                        .iter()
+                        .any(|r| r.constraints.unenforced.iter().any(|u| u.name == index && u.kind.has_index()))
+                };
                 if is_key || is_recorded() {
                     return Ok(());
                 }

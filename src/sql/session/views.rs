@@ -155,7 +155,9 @@ impl Session {
         match ddl::renaming(&command.alter.operations)? {
             Some(Renaming::Table { to }) => self.rename_view(view, &to).await,
             Some(Renaming::Column { from, to }) => self.rename_view_column(view, &from, &to).await,
-            Some(Renaming::Constraint { .. }) => Err(not_for_views(&view.name, "RENAME CONSTRAINT")),
+            Some(Renaming::Constraint { .. } | Renaming::Index { .. }) => {
+                Err(not_for_views(&view.name, "RENAME CONSTRAINT"))
+            }
             None => {
                 let action = command.alter.operations.first().map(ToString::to_string).unwrap_or_default();
                 let words: Vec<&str> = action.split_whitespace().take(2).collect();

@@ -112,6 +112,9 @@ fn not_stored(name: &str) -> Box<SqlError> {
     let hint = match name {
         _ if name.ends_with("range") => "Store its bounds in two columns.",
         "money" => "Use numeric.",
+        "tsvector" | "tsquery" => {
+            "Leave it out: there is no text search here. LIKE, ILIKE and regular expressions look at the texts themselves."
+        }
         _ => "Store it as text.",
     };
     SqlError::not_supported(format!("type {name}")).with_hint(hint)
@@ -141,7 +144,8 @@ fn custom(name: &ObjectName, arguments: &[String]) -> SqlResult<SqlType> {
         ("int2vector", []) => Ok(SqlType::Int2Vector),
         ("oidvector", []) => Ok(SqlType::OidVector),
         (name, _) if NOT_STORED.contains(&name) => Err(not_stored(name)),
-        _ => Err(SqlError::new(ErrorKind::UndefinedObject, format!("type \"{last}\" does not exist"))),
+        _ => Err(SqlError::new(ErrorKind::UndefinedObject, format!("type \"{last}\" does not exist"))
+            .with_hint("There are built-in types alone: an enum is text, and a domain its base type, with a CHECK.")),
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use serde::de::IgnoredAny;
 
+use super::json_fault;
 use crate::error::{ErrorKind, SqlError, SqlResult};
 
 /// How many arrays and objects may be within each other. PostgreSQL's bound is its stack, of which some 6,000 levels take
@@ -14,16 +15,26 @@ pub const MAX_JSON_DEPTH: usize = 6_400;
 /// # Errors
 /// 22P02 when the text is not JSON, 54001 when it is nested too deeply.
 pub(super) fn check(text: &str) -> SqlResult<()> {
-    serde_json::from_str::<IgnoredAny>(text).map_err(|error| {
-        SqlError::new(ErrorKind::InvalidTextRepresentation, "invalid input syntax for type json")
-            .with_detail(format!("At {error}."))
-    })?;
+    if serde_json::from_str::<IgnoredAny>(text).is_err() {
+        return Err(SqlError::new(ErrorKind::InvalidTextRepresentation, "invalid input syntax for type json")
+            .with_detail(json_fault::detail(text)));
+    }
     if depth(text) > MAX_JSON_DEPTH {
         return Err(SqlError::new(ErrorKind::TooComplex, "the JSON value is nested too deeply")
             .with_detail(format!("At most {MAX_JSON_DEPTH} arrays and objects can be within each other."))
             .with_hint("Keep it as text, or keep its inner parts in rows of their own."));
     }
     Ok(())
+}
+
+/// # Errors
+/// 22P05 for what no text can have: U+0000, which JSON can write.
+pub(crate) fn check_is_text(content: &str) -> SqlResult<()> {
+    if !content.contains('\0') {
+        return Ok(());
+    }
+    Err(SqlError::new(ErrorKind::UntranslatableCharacter, "unsupported Unicode escape sequence")
+        .with_detail("\\u0000 cannot be converted to text."))
 }
 
 /// How many arrays and objects are within each other in a text that is JSON.

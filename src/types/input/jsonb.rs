@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::json::{Reader, check, write_string};
+use super::json::{Reader, check, check_is_text, write_string};
 use crate::allowance::Allowance;
 use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::grown::Grown;
@@ -30,6 +30,13 @@ pub fn canonical(text: &str) -> SqlResult<String> {
 
 fn invalid() -> Box<SqlError> {
     SqlError::new(ErrorKind::InvalidTextRepresentation, "invalid input syntax for type json")
+}
+
+/// The key that comes next in an object.
+fn key_of<'a>(reader: &mut Reader<'a>, is_object: bool) -> SqlResult<Cow<'a, str>> {
+    let key = reader.key_of(is_object).ok_or_else(invalid)?;
+    check_is_text(&key)?;
+    Ok(key)
 }
 
 /// The parts of a value, inner ones first: the last one is the value.
@@ -82,12 +89,14 @@ impl<'a> Parts<'a> {
                     open.push(Open { is_object, key: std::mem::take(&mut key), first: found.len() });
                     reader.blanks();
                     if !matches!(reader.peek().ok_or_else(invalid)?, b'}' | b']') {
-                        key = reader.key_of(is_object).ok_or_else(invalid)?;
+                        key = key_of(&mut reader, is_object)?;
                         continue;
                     }
                 }
                 b'"' => {
-                    let part = Part::String(reader.string().ok_or_else(invalid)?);
+                    let content = reader.string().ok_or_else(invalid)?;
+                    check_is_text(&content)?;
+                    let part = Part::String(content);
                     found.push(read.child(std::mem::take(&mut key), part)?)?;
                 }
                 _ => found.push(read.child(std::mem::take(&mut key), Part::Bare(reader.bare()))?)?,
@@ -98,7 +107,7 @@ impl<'a> Parts<'a> {
                 reader.blanks();
                 if reader.eat(b',') {
                     reader.blanks();
-                    key = reader.key_of(container.is_object).ok_or_else(invalid)?;
+                    key = key_of(&mut reader, container.is_object)?;
                     break;
                 }
                 let end = if container.is_object { b'}' } else { b']' };

@@ -5,6 +5,7 @@ mod column;
 mod datetime;
 mod decimal;
 mod json;
+mod json_fault;
 mod jsonb;
 mod list;
 mod number;
@@ -17,8 +18,8 @@ use datafusion_common::ScalarValue;
 
 pub use self::column::ColumnParser;
 pub use self::decimal::Digits;
-pub(crate) use self::json::Reader as JsonReader;
 pub use self::json::{MAX_JSON_DEPTH, write_string as write_json_string};
+pub(crate) use self::json::{Reader as JsonReader, check_is_text};
 pub use self::jsonb::canonical as canonical_json;
 pub use self::text::{TextRule, shortened_name};
 use super::error::{ErrorKind, SqlError, SqlResult};

@@ -95,6 +95,11 @@ impl Tokens {
         (claims.issuer == self.issuer && is_for_us && is_in_time).then_some(claims)
     }
 
+    /// What is told to who says nothing of itself, so that it finds out where it gets a token.
+    pub(crate) fn challenge(&self) -> Refusal {
+        Refusal::NoCredentials { issuer: self.issuer.clone(), audience: self.audience.clone() }
+    }
+
     fn refusal(&self) -> Refusal {
         Refusal::InvalidToken { issuer: self.issuer.clone(), audience: self.audience.clone() }
     }

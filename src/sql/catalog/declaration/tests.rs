@@ -61,6 +61,7 @@ fn version_2() -> Declaration {
             expression: "what <> ''".to_owned(),
             columns: what(),
             comment: None,
+            not_valid: false,
         }],
         unenforced: vec![
             unenforced(

@@ -64,7 +64,9 @@ impl Alteration<'_> {
     fn add_condition(&mut self, name: Option<&Ident>, expression: &Expr, not_valid: bool) -> SqlResult<()> {
         let table = self.after.name.clone();
         add_check(&mut self.after.constraints, &table, &self.after.columns, name, expression)?;
-        if let Some(added) = self.after.constraints.checks.last().filter(|_| !not_valid) {
+        let Some(added) = self.after.constraints.checks.last_mut() else { return Ok(()) };
+        added.not_valid = not_valid;
+        if !not_valid {
             let (constraint, expression) = (added.name.clone(), Box::new(expression.clone()));
             self.checks.push(RowCheck::Condition { constraint, expression });
         }
@@ -72,14 +74,15 @@ impl Alteration<'_> {
     }
 
     pub(super) fn validate(&mut self, name: &str) -> SqlResult<()> {
-        match self.after.constraints.checks.iter().find(|check| check.name == name) {
-            Some(check) => {
-                let (constraint, expression) = (check.name.clone(), Box::new(parse_expression(&check.expression)?));
-                self.checks.push(RowCheck::Condition { constraint, expression });
-                Ok(())
-            }
-            None if self.after.constraints.names().any(|known| known == name) => Ok(()),
-            None => Err(self.undefined_constraint(name)),
+        if let Some(check) = self.after.constraints.checks.iter_mut().find(|check| check.name == name) {
+            check.not_valid = false;
+            let (constraint, expression) = (check.name.clone(), Box::new(parse_expression(&check.expression)?));
+            self.checks.push(RowCheck::Condition { constraint, expression });
+            return Ok(());
+        }
+        match self.after.constraints.names().any(|known| known == name) {
+            true => Ok(()),
+            false => Err(self.undefined_constraint(name)),
         }
     }
 

@@ -16,6 +16,7 @@ pub(crate) enum Renaming {
     Table { to: String },
     Column { from: Ident, to: String },
     Constraint { from: String, to: String },
+    Index { from: String, to: String },
 }
 
 /// The renaming that an ALTER TABLE consists of; it stands alone.
@@ -74,6 +75,10 @@ impl Renaming {
             }
             Renaming::Constraint { from, to } => {
                 rename_constraint(&mut after, from, to)?;
+                Vec::new()
+            }
+            Renaming::Index { from, to } => {
+                rename_index(&mut after, from, to)?;
                 Vec::new()
             }
         };
@@ -151,7 +156,8 @@ fn rename_column(after: &mut Declaration, from: &Ident, to: &str) -> SqlResult<S
 }
 
 fn rename_constraint(after: &mut Declaration, from: &str, to: &str) -> SqlResult<()> {
-    if after.primary_key_name().as_deref() != Some(from) && !after.constraints.names().any(|name| name == from) {
+    let is_key = after.primary_key_name().as_deref() == Some(from);
+    if !is_key && !after.constraints.names().any(|name| name == from) {
         let message = format!("constraint \"{from}\" for table \"{}\" does not exist", after.name);
         return Err(SqlError::new(ErrorKind::UndefinedObject, message));
     }
@@ -159,11 +165,22 @@ fn rename_constraint(after: &mut Declaration, from: &str, to: &str) -> SqlResult
         let message = format!("constraint \"{to}\" for relation \"{}\" already exists", after.name);
         return Err(SqlError::new(ErrorKind::DuplicateObject, message));
     }
-    if after.primary_key_name().as_deref() == Some(from) {
+    if is_key {
         after.constraints.primary_key = Some(to.to_owned());
     }
-    let checks = after.constraints.checks.iter_mut().map(|c| &mut c.name);
-    let names = checks.chain(after.constraints.unenforced.iter_mut().map(|u| &mut u.name));
+    let checks = after.constraints.checks.iter_mut().map(|check| &mut check.name);
+    let recorded = after.constraints.unenforced.iter_mut().filter(|recorded| recorded.kind.is_constraint());
+    let names = checks.chain(recorded.map(|recorded| &mut recorded.name));
     names.filter(|name| *name == from).for_each(|name| to.clone_into(name));
+    Ok(())
+}
+
+/// An index that stands alone gets another name. That of a constraint has the constraint's.
+fn rename_index(after: &mut Declaration, from: &str, to: &str) -> SqlResult<()> {
+    if !after.constraints.has_index_alone(from) {
+        return rename_constraint(after, from, to);
+    }
+    let recorded = after.constraints.unenforced.iter_mut().filter(|recorded| !recorded.kind.is_constraint());
+    recorded.filter(|recorded| recorded.name == from).for_each(|recorded| to.clone_into(&mut recorded.name));
     Ok(())
 }

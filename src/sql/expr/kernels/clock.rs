@@ -110,12 +110,16 @@ fn timestamps(
         operands.zip::<TimestampMicrosecondType, IntervalMonthDayNanoType, TimestampMicrosecondType>(compute)?
     } else {
         operands.zip::<TimestampMicrosecondType, IntervalMonthDayNanoType, TimestampMicrosecondType>(|moment, by| {
-            let (calendar, time) = (IntervalMonthDayNano::new(by.months, by.days, 0), by.nanoseconds);
+            let months = IntervalMonthDayNano::new(by.months, 0, 0);
+            let days = IntervalMonthDayNano::new(0, by.days, 0);
             let mut moved = moment;
-            if by.months != 0 || by.days != 0 {
-                moved = zone.to_utc(compute(zone.to_local(moment)?, calendar)?)?;
+            // Each on its own: the months may lead to a local time that there is not, from which the days are counted.
+            for part in [months, days] {
+                if part != IntervalMonthDayNano::ZERO {
+                    moved = zone.to_utc(compute(zone.to_local(moved)?, part)?)?;
+                }
             }
-            compute(moved, IntervalMonthDayNano::new(0, 0, time))
+            compute(moved, IntervalMonthDayNano::new(0, 0, by.nanoseconds))
         })?
     };
     Ok(arrow::compute::cast(&values, result)?)

@@ -81,6 +81,9 @@ impl Pass<'_> {
             _ if operand.value_type == target => Ok(operand.expr),
             // They have the layout of text, but not every text is one.
             SqlType::Json | SqlType::Jsonb => Ok(Computation::call(&CAST, None, target, vec![operand.expr])),
+            SqlType::Array(item) if from != *to && not_every_text_is_one(item) => {
+                Ok(Computation::cast(&from, target, operand.expr))
+            }
             SqlType::Text | SqlType::Varchar(None) if is_text(&from) => Ok(relabelled(operand.expr, &target)),
             _ if is_text(to) => Ok(Computation::cast(&from, target, operand.expr)),
             _ => operand.converted_to(&target, self.parameters()),
@@ -108,6 +111,11 @@ impl Pass<'_> {
         };
         Ok(literal::literal(value, &sql_type))
     }
+}
+
+/// Whether values of the type have the layout of text, and not every text is one.
+fn not_every_text_is_one(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::Json | SqlType::Jsonb | SqlType::Varchar(Some(_)) | SqlType::Char(_) | SqlType::Name)
 }
 
 /// A number whose type says that its precision is declared.

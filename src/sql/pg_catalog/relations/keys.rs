@@ -65,7 +65,7 @@ pub(super) fn constraints(context: &FunctionContext, rows: &mut Rows) {
             ("contype", constraint.kind().into()),
             ("condeferrable", (deferral != Deferral::NotDeferrable).into()),
             ("condeferred", (deferral == Deferral::InitiallyDeferred).into()),
-            ("convalidated", (constraint.is_enforced() || constraint.kind() == "u").into()),
+            ("convalidated", constraint.is_valid().into()),
             ("conrelid", table.oid.into()),
             ("conindid", reference.index.unwrap_or_else(|| constraint.index()).into()),
             ("confrelid", reference.table.into()),

@@ -61,6 +61,7 @@ const BEFORE_KINDS: &[&str] = &["OR", "REPLACE", "CONSTRAINT", "TRUSTED", "DEFAU
 /// Other commands, by their first words.
 const COMMANDS: &[(&str, &str)] = &[
     ("ALTER EXTENSION", NO_SERVER_OBJECTS),
+    ("ALTER DATABASE", "Set it for the session with SET, or for the server by its options."),
     ("ALTER SYSTEM", "Set it for the session with SET, or for the server by its options."),
     ("ALTER TABLE ALL IN TABLESPACE", NO_SERVER_OBJECTS),
     ("ALTER INDEX ALL IN TABLESPACE", NO_SERVER_OBJECTS),

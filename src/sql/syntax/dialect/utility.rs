@@ -39,8 +39,11 @@ pub(crate) enum UtilityCommand {
         tag: &'static str,
         absent: Vec<String>,
     },
-    /// SET CONSTRAINTS ALL: none is there whose check could wait.
-    SetConstraints,
+    /// SET CONSTRAINTS of these, or of all: none is there whose check could wait.
+    SetConstraints {
+        names: Vec<ObjectName>,
+        deferred: bool,
+    },
     /// A command of PostgreSQL that is not done here, and what to do instead.
     Refused {
         name: String,
@@ -264,19 +267,19 @@ fn cluster<'t>(words: &mut Words<'_, 't>) -> Read<'t, UtilityCommand> {
 }
 
 fn set_constraints<'t>(words: &mut Words<'_, 't>) -> Read<'t, UtilityCommand> {
-    let all = words.eat("ALL");
-    if !all {
-        object_name(words)?;
+    let mut names = Vec::new();
+    if !words.eat("ALL") {
+        names.push(object_name(words)?);
         while words.eat_token(&Token::Comma) {
-            object_name(words)?;
+            names.push(object_name(words)?);
         }
     }
-    if !words.eat("DEFERRED") {
+    let deferred = words.eat("DEFERRED");
+    if !deferred {
         words.expect("IMMEDIATE")?;
     }
     words.end()?;
-    let hint = "No constraint waits for COMMIT here: SET CONSTRAINTS ALL is accepted.";
-    Ok(if all { UtilityCommand::SetConstraints } else { refused::refused("SET CONSTRAINTS of some", hint) })
+    Ok(UtilityCommand::SetConstraints { names, deferred })
 }
 
 fn ident<'t>(words: &mut Words<'_, 't>) -> Read<'t, Ident> {

@@ -44,7 +44,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
         let fields = Fields::of(call, 5)?;
         let zones = call.text(6)?;
         call.numbers::<TimestampMicrosecondType>(|row| {
-            Zone::parse(zones.at(row))?.to_utc(fields.moment(call, row)?.timestamp()?)
+            zone(zones.at(row))?.to_utc(fields.moment(call, row)?.timestamp()?)
         })
     })
     .stable(),
@@ -57,6 +57,22 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("make_interval", &[Int4, Int4, Int4, Int4, Int4, Int4], Interval, make_interval),
     Overload::new("make_interval", INTERVAL_FIELDS, Interval, make_interval),
 ];
+
+/// The zone of a name, or of hours east of UTC: unlike elsewhere `+5` is east.
+///
+/// # Errors
+/// 22023 for a zone that is not known, and for hours without a sign.
+fn zone(name: &str) -> SqlResult<Zone> {
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
+        let message = format!("invalid input syntax for type numeric time zone: \"{name}\"");
+        return Err(SqlError::new(ErrorKind::InvalidParameterValue, message)
+            .with_hint("Numeric time zones must have \"-\" or \"+\" as first character."));
+    }
+    Ok(match Zone::parse(name)? {
+        Zone::Fixed(west) if name.starts_with(['+', '-']) => Zone::Fixed(-west),
+        zone => zone,
+    })
+}
 
 /// The integer arguments a call begins with.
 struct Fields<'a> {

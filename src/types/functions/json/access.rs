@@ -49,7 +49,7 @@ fn found(call: &Call, find: Find, as_text: bool) -> SqlResult<ArrayRef> {
             out.push_str(part.text());
             return Ok(true);
         }
-        let text = part.as_text();
+        let text = part.as_text()?;
         text.iter().for_each(|text| out.push_str(text));
         Ok(text.is_some())
     })

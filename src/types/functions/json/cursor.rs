@@ -4,7 +4,8 @@
 
 use std::borrow::Cow;
 
-use crate::input::JsonReader as Reader;
+use crate::error::SqlResult;
+use crate::input::{JsonReader as Reader, check_is_text};
 
 /// One value, without blanks around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +67,16 @@ impl<'a> Json<'a> {
     }
 
     /// The value as text: NULL for null, a string without its quotes.
-    pub(super) fn as_text(self) -> Option<Cow<'a, str>> {
-        (self.kind() != Kind::Null).then(|| self.content())
+    ///
+    /// # Errors
+    /// 22P05 for one that no text can have.
+    pub(super) fn as_text(self) -> SqlResult<Option<Cow<'a, str>>> {
+        if self.kind() == Kind::Null {
+            return Ok(None);
+        }
+        let content = self.content();
+        check_is_text(&content)?;
+        Ok(Some(content))
     }
 
     /// The members of an object, in order; nothing of any other value.

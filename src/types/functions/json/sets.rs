@@ -52,7 +52,7 @@ fn raw(json: Json<'_>, items: &mut TextItems) -> SqlResult<()> {
 }
 
 fn text(json: Json<'_>, items: &mut TextItems) -> SqlResult<()> {
-    match json.as_text() {
+    match json.as_text()? {
         Some(text) => items.push(text),
         None => items.push_null(),
     }

@@ -39,6 +39,8 @@ pub(super) struct Printed<'a> {
     constant: bool,
     /// The values are filled up with blanks.
     padded: bool,
+    /// They are `t` and `f`.
+    of_truth: bool,
 }
 
 impl<'a> Printed<'a> {
@@ -49,6 +51,7 @@ impl<'a> Printed<'a> {
             column: TextColumn::new(&argument.array, &argument.sql_type, &style),
             constant: argument.constant,
             padded,
+            of_truth: argument.sql_type == SqlType::Bool,
         }
     }
 
@@ -63,9 +66,13 @@ impl<'a> Printed<'a> {
         true
     }
 
-    /// The same as a cast to text gives it: one of a `char(n)` drops the blanks at its end.
+    /// The same as a cast to text gives it: one of a `char(n)` drops the blanks at its end, a truth value is a word.
     pub(super) fn write_as_text(&self, row: usize, out: &mut String) -> bool {
+        let start = out.len();
         let is_there = self.write(row, out);
+        if is_there && self.of_truth {
+            out.push_str(if out[start..].starts_with('t') { "rue" } else { "alse" });
+        }
         if self.padded {
             out.truncate(out.trim_end_matches(' ').len());
         }

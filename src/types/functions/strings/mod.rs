@@ -6,6 +6,7 @@ mod concat;
 mod encoding;
 mod fill;
 mod format;
+mod hash;
 mod joined;
 mod like_escape;
 mod measure;
@@ -26,6 +27,7 @@ pub(super) static FUNCTIONS: &[&[Overload]] = &[
     encoding::FUNCTIONS,
     fill::FUNCTIONS,
     format::FUNCTIONS,
+    hash::FUNCTIONS,
     joined::FUNCTIONS,
     like_escape::FUNCTIONS,
     measure::FUNCTIONS,

@@ -200,13 +200,27 @@ impl Pass<'_> {
             return Ok(self.call(meaning, arguments, around.schema())?);
         }
         let function = self.parameters().catalog_function(name);
-        let function = function.ok_or_else(|| SqlError::not_supported(format!("the function {name} in this place")))?;
+        let function = function.ok_or_else(|| not_there(name))?;
         let arguments = arguments.into_iter().map(|argument| argument.expr).collect();
         match function.call(arguments) {
             Expr::ScalarFunction(call) => Ok(Expr::ScalarFunction(self.with_known_parameters(call))),
             other => Ok(other),
         }
     }
+}
+
+/// A function that PostgreSQL has, and that is not here.
+pub(super) fn not_there(name: &str) -> Box<SqlError> {
+    let hint = match name {
+        _ if name.starts_with("jsonb_path_") => {
+            "There is no jsonpath here: ->, ->>, #>, @> and jsonb_array_elements find the same."
+        }
+        _ if name.contains("tsvector") || name.contains("tsquery") || name.starts_with("ts_") => {
+            "There is no text search here: LIKE, ILIKE and regular expressions look at each text."
+        }
+        _ => "pg_proc lists PostgreSQL's functions, also those that are not done here.",
+    };
+    SqlError::not_supported(format!("the function {name}")).with_hint(hint)
 }
 
 /// The default of an argument, which the catalogue has as text.

@@ -33,9 +33,9 @@ use datafusion::logical_expr::expr::{InList, Placeholder};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan, Operator, Subquery, when};
 use datafusion::prelude::lit;
-use tablegate_bind::BoundQuery;
 use tablegate_bind::catalogue::{oids, operators};
 use tablegate_bind::expr::{BoundExpr, ExprKind, Index, Test};
+use tablegate_bind::{BoundQuery, BuiltInOnly, Lookup};
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::sql_type::{SqlType, TableRow};
 use tablegate_types::stack::deeper;
@@ -287,7 +287,8 @@ impl Pass<'_> {
                 self.parameters().see(&parameter.id);
                 match self.parameters().typed(parameter) {
                     Expr::Placeholder(Placeholder { field: None, .. }) => {
-                        return Err(SqlError::not_supported("a parameter without a type"));
+                        let name = Lookup::new(&BuiltInOnly).type_name(expr.ty.oid);
+                        return Err(SqlError::not_supported(format!("a parameter of type {name}")));
                     }
                     // Spaces at the end of a char(n) count for nothing.
                     typed if expr.ty.oid == oids::BPCHAR => {
@@ -518,7 +519,7 @@ fn words_of(kind: &ExprKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use arrow::datatypes::Schema;
-    use tablegate_bind::{Binder, BuiltInOnly, Entry, Lookup, Scope, ScopeColumn, Usage};
+    use tablegate_bind::{Binder, Entry, Scope, ScopeColumn, Usage};
     use tablegate_types::oid::{modifier, oid};
 
     use super::*;

@@ -7,6 +7,7 @@ use datafusion::prelude::lit;
 use tablegate_bind::expr::BoundExpr;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
+use super::call::not_there;
 use super::{EntryRow, Surroundings};
 use crate::expr::meaning::Meaning;
 use crate::expr::operand::Operand;
@@ -90,7 +91,7 @@ impl Pass<'_> {
 
     /// The rows of a function in a list: the items of a list, or those of several as rows.
     pub(super) fn items_of(&self, name: &str, arguments: Vec<Operand>, around: &dyn Surroundings) -> SqlResult<Expr> {
-        let columns = columns_of(name).ok_or_else(|| no_rows(name))?;
+        let columns = columns_of(name).ok_or_else(|| not_there(name))?;
         let mut items = Vec::with_capacity(columns.len());
         for column in columns {
             let list = self.bound_call(column.list, arguments.clone(), around)?;
@@ -101,7 +102,7 @@ impl Pass<'_> {
             });
         }
         if items.len() == 1 {
-            return items.pop().map(|item| item.expr).ok_or_else(|| no_rows(name));
+            return items.pop().map(|item| item.expr).ok_or_else(|| not_there(name));
         }
         let named = |column: &SetColumn| column.name.unwrap_or(column.list).to_owned();
         let layout = RowLayout { table: None, names: columns.iter().map(named).collect() };
@@ -111,8 +112,4 @@ impl Pass<'_> {
 
 fn nothing_to_compare() -> Box<SqlError> {
     SqlError::not_supported("a comparison of rows of zero length")
-}
-
-fn no_rows(name: &str) -> Box<SqlError> {
-    SqlError::not_supported(format!("the rows of {name} in this place"))
 }
