@@ -10,7 +10,7 @@ use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, Window};
 
-use super::correlation::Key;
+use super::correlation::{Key, refers_out};
 use super::per_key::row_number_in_rows;
 use super::pieces::{self, alias, columns_of, join, project};
 use super::push::{Free, Pusher};
@@ -44,6 +44,10 @@ impl Pusher<'_> {
             return push(self, plan);
         }
         let (values, keys) = self.correlation.domain(self.names)?;
+        if refers_out(&values)? {
+            // They are others for each row farther out, and so would their numbers be.
+            return push(self, plan);
+        }
         let number = self.names.next("number");
         let numbered = row_number_in_rows().build()?.alias(number.clone());
         let values = LogicalPlan::Window(Window::try_new(vec![numbered], Arc::new(values))?);

@@ -13,7 +13,7 @@ pub(crate) enum ValueChange {
     /// SET GENERATED, and options of the sequence that counts.
     Identity {
         always: Option<bool>,
-        options: GivenOptions,
+        options: Box<GivenOptions>,
     },
     DropIdentity {
         if_exists: bool,
@@ -72,7 +72,7 @@ impl ValueChange {
                     };
                 }
             } else {
-                return Ok(found.then_some(Self::Identity { always, options }));
+                return Ok(found.then_some(Self::Identity { always, options: Box::new(options) }));
             }
             found = true;
         }
