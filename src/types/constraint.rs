@@ -199,6 +199,11 @@ impl Constraints {
         self.primary_key.as_deref().into_iter().chain(checks).chain(unenforced)
     }
 
+    /// Whether an index has this name: one that is recorded, or that of a UNIQUE. The key's is not among them.
+    pub fn has_index(&self, name: &str) -> bool {
+        self.unenforced.iter().any(|u| u.name == name && u.kind.has_index())
+    }
+
     /// Whether one of the indexes that stand alone has this name.
     pub fn has_index_alone(&self, name: &str) -> bool {
         self.unenforced.iter().any(|u| u.name == name && !u.kind.is_constraint())

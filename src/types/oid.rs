@@ -89,6 +89,9 @@ pub fn oid(sql_type: &SqlType) -> u32 {
     }
 }
 
+/// `bpchar`, a `character` whose length is not said.
+pub const BPCHAR_OID: u32 = BPCHAR.0;
+
 /// The OID that a client is told: what is still unknown is sent as text.
 pub fn sent_oid(sql_type: &SqlType) -> u32 {
     match sql_type {

@@ -231,10 +231,7 @@ impl CatalogView {
 
     /// Whether an index has this name, in the place of `beside`: that of a key, or one that is recorded.
     pub fn has_index(&self, beside: &PlacedName, name: &str) -> bool {
-        let is_recorded = |d: &Declaration| {
-            d.constraints.unenforced.iter().any(|recorded| recorded.name == name && recorded.kind.has_index())
-        };
-        let is_its = |d: &Declaration| d.primary_key_name().as_deref() == Some(name) || is_recorded(d);
+        let is_its = |d: &Declaration| d.primary_key_name().as_deref() == Some(name) || d.constraints.has_index(name);
         self.declarations().any(|d| d.place == beside.place && is_its(d))
     }
 

@@ -14,8 +14,7 @@ use tablegate_types::constraint::{Constraints, Deferral, ReferentialAction, Unen
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::names::free_name;
-use crate::catalog::duplicate_table;
-use crate::catalog::{Declaration, DeclaredColumn};
+use crate::catalog::{Declaration, DeclaredColumn, duplicate_table};
 use crate::place::{Place, PlacedName};
 use crate::plan::{Planner, resolve_column, schema_and_table};
 use crate::relation::Relation;

@@ -1,4 +1,5 @@
-//! Rows that a statement computes once however often it reads them: those of a part of WITH that calls a volatile function.
+//! Rows that a statement computes once however often it reads them: those of a part of WITH that calls a volatile function, those
+//! that sub-queries are asked about, and that would be others the second time.
 //!
 //! All readers have the node, with one number. The first that runs has the rows made, by a task of its own, so that no reader
 //! hangs on another one; all of them read from memory, which is charged to the query.
@@ -29,6 +30,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use tokio::task::JoinHandle;
 
 use crate::one_input::{no_expressions, one_input};
+use crate::recursion::reads_a_step;
 
 /// The node among the queries of a statement.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd)]
@@ -113,7 +115,11 @@ type Rows = Shared<BoxFuture<'static, std::result::Result<Arc<Kept>, Arc<DataFus
 
 /// The rows, or the work on them.
 #[derive(Default)]
-struct Made(OnceLock<Rows>);
+struct Made {
+    rows: OnceLock<Rows>,
+    /// Those of the next step, where a recursion runs its plan once more.
+    next: OnceLock<Arc<Made>>,
+}
 
 impl fmt::Debug for Made {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -148,7 +154,7 @@ impl Made {
             .boxed()
             .shared()
         };
-        self.0.get_or_init(begin).clone()
+        self.rows.get_or_init(begin).clone()
     }
 }
 
@@ -215,6 +221,15 @@ impl ExecutionPlan for OnceExec {
     no_expressions!();
 
     one_input!();
+
+    /// What is made of a step's rows is made anew for the next one, for all readers together.
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        if !reads_a_step(&self.input) {
+            return Ok(self);
+        }
+        let next = self.made.next.get_or_init(Arc::default);
+        Ok(Arc::new(Self::new(Arc::clone(&self.input), Arc::clone(next))))
+    }
 
     fn execute(&self, _partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = self.made.rows(&self.input, &context);

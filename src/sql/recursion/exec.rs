@@ -150,6 +150,11 @@ fn reading(plan: &Plan, name: &str, rows: &Arc<Rows>) -> Result<Option<Plan>> {
     reads.then(|| over_children(Arc::clone(plan), children)).transpose()
 }
 
+/// Whether a plan reads the rows of a step, so that it gives others in the next one.
+pub(crate) fn reads_a_step(plan: &Plan) -> bool {
+    plan.is::<WorkTableExec>() || plan.children().into_iter().any(reads_a_step)
+}
+
 /// A recursion under way.
 struct Steps {
     /// The first query, or the step under way.
@@ -201,7 +206,8 @@ impl Steps {
     fn begin_next(&mut self) -> Result<()> {
         self.rows.replace(std::mem::take(&mut self.made));
         self.memory.try_resize(std::mem::take(&mut self.bytes_made))?;
-        self.now = anew(&self.step)?.execute(0, Arc::clone(&self.context))?;
+        self.step = anew(&self.step)?;
+        self.now = self.step.execute(0, Arc::clone(&self.context))?;
         Ok(())
     }
 }

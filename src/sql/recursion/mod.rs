@@ -19,6 +19,7 @@ mod rule;
 mod scan;
 mod table;
 
+pub(crate) use exec::reads_a_step;
 pub(crate) use node::{Recursion, RecursionPlanner};
 pub(crate) use rule::StepsInOnePart;
 pub(crate) use table::WorkTable;

@@ -142,7 +142,8 @@ impl Session {
         self.drop_references(cascaded).await?;
         self.drop_sequences_of(&reads.catalog, relation, |owner| {
             dropped.contains(&owner.column) || (owner.identity && uncounted.contains(&owner.column))
-        });
+        })
+        .await?;
         let declaration = self.carry_out(relation, &alteration).await?;
         let after = declaration.relation()?;
         for check in checks {
@@ -208,18 +209,19 @@ impl Session {
         Ok(())
     }
 
-    fn drop_sequences_of(
+    async fn drop_sequences_of(
         &mut self,
         catalog: &CatalogView,
         relation: &Relation,
         is_dropped: impl Fn(&SequenceOwner) -> bool,
-    ) {
-        let staged = self.transaction.catalog_mut();
-        for sequence in catalog.sequences_of(relation.oid) {
-            if sequence.owner.as_ref().is_some_and(&is_dropped) {
-                staged.remove_sequence(sequence.placed_name());
-            }
+    ) -> SqlResult<()> {
+        let owned = catalog.sequences_of(relation.oid);
+        let dropped = owned.filter(|sequence| sequence.owner.as_ref().is_some_and(&is_dropped));
+        for name in dropped.map(|sequence| sequence.placed_name()).collect::<Vec<_>>() {
+            self.claim(&name).await?;
+            self.transaction.catalog_mut().remove_sequence(name);
         }
+        Ok(())
     }
 
     /// Looks for a row that a new constraint does not allow.

@@ -233,8 +233,7 @@ fn constraint_comment<'d>(declaration: &'d mut Declaration, name: &str) -> SqlRe
 }
 
 fn has_index(declaration: &Declaration, name: &str) -> bool {
-    declaration.constraints.unenforced.iter().any(|c| c.name == name && c.kind.has_index())
-        || declaration.primary_key_name().as_deref() == Some(name)
+    declaration.constraints.has_index(name) || declaration.primary_key_name().as_deref() == Some(name)
 }
 
 /// Where the comment on an index is kept.

@@ -200,11 +200,7 @@ impl Session {
                 let (_, index) = schema_and_table(name)?;
                 let relations = self.reads().relations().await?;
                 let is_key = relations.iter().any(|relation| relation.primary_key_name() == index);
-                let is_recorded = || {
-                    relations
-                        .iter()
-                        .any(|r| r.constraints.unenforced.iter().any(|u| u.name == index && u.kind.has_index()))
-                };
+                let is_recorded = || relations.iter().any(|r| r.constraints.has_index(&index));
                 if is_key || is_recorded() {
                     return Ok(());
                 }

@@ -158,6 +158,7 @@ impl Session {
             Some(Renaming::Constraint { .. } | Renaming::Index { .. }) => {
                 Err(not_for_views(&view.name, "RENAME CONSTRAINT"))
             }
+            None if !command.taken.values.is_empty() => Err(not_for_views(&view.name, "ALTER COLUMN")),
             None => {
                 let action = command.alter.operations.first().map(ToString::to_string).unwrap_or_default();
                 let words: Vec<&str> = action.split_whitespace().take(2).collect();

@@ -45,6 +45,8 @@ pub(super) fn syntax_error(sql: &SourceText, end: Location, error: &ParserError)
         Some((_, "EOF")) => return at_end(sql, location.unwrap_or(end)),
         Some((expected, found)) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{found}\""))
             .with_detail(expected.trim_end_matches([',', ' ']).to_owned() + "."),
+        // Our own readers say all there is to say, as PostgreSQL does.
+        None if location.is_none() => return SqlError::new(ErrorKind::Syntax, what),
         None => SqlError::new(ErrorKind::Syntax, format!("syntax error: {what}")),
     };
     error.at(position)

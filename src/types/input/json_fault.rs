@@ -94,12 +94,12 @@ impl<'a> Scanner<'a> {
             return string(rest);
         }
         let is_number = matches!(first, b'-' | b'0'..=b'9');
-        let number = if is_number { number(rest) } else { Some(0) };
-        let from = number.unwrap_or_else(|| rest.len() - rest.trim_start_matches(['-', '+', '.']).len());
+        let number = if is_number { number(rest) } else { Ok(0) };
+        let from = number.unwrap_or_else(|fault| fault);
         let word_end = rest[from..].find(|c: char| !is_of_word(c)).map_or(rest.len(), |length| from + length);
         let word = &rest[..word_end];
         let is_valid = match is_number {
-            true => number == Some(word_end),
+            true => number == Ok(word_end),
             false => matches!(word, "true" | "false" | "null"),
         };
         let shown = if word.is_empty() { rest.chars().next().map_or("", |c| &rest[..c.len_utf8()]) } else { word };
@@ -111,26 +111,23 @@ fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii()
 }
 
-/// Where the number ends that a text begins with; `None` where a part of it has no digits.
-fn number(text: &str) -> Option<usize> {
+/// Where the number ends that a text begins with. The error is where digits are missing.
+fn number(text: &str) -> Result<usize, usize> {
     let bytes = text.as_bytes();
-    let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let mut at = usize::from(bytes.first() == Some(&b'-'));
-    at += match bytes.get(at)? {
-        b'0' => 1,
-        _ => digits(at),
+    let digits = |from: usize| match bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count() {
+        0 => Err(from),
+        count => Ok(from + count),
     };
-    if !bytes[at - 1].is_ascii_digit() {
-        return None;
-    }
+    let mut at = usize::from(bytes.first() == Some(&b'-'));
+    at = if bytes.get(at) == Some(&b'0') { at + 1 } else { digits(at)? };
     if bytes.get(at) == Some(&b'.') {
-        at += 1 + Some(digits(at + 1)).filter(|digits| *digits > 0)?;
+        at = digits(at + 1)?;
     }
     if matches!(bytes.get(at), Some(b'e' | b'E')) {
         let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
-        at += 1 + sign + Some(digits(at + 1 + sign)).filter(|digits| *digits > 0)?;
+        at = digits(at + 1 + sign)?;
     }
-    Some(at)
+    Ok(at)
 }
 
 /// The string that a text begins with, quotes and all.
@@ -187,6 +184,8 @@ mod tests {
             ("1.2.3", "Token \".\" is invalid."),
             ("1e", "Token \"1e\" is invalid."),
             ("-a", "Token \"-a\" is invalid."),
+            ("[1.]", "Token \"1.\" is invalid."),
+            ("[1e+]", "Token \"1e+\" is invalid."),
             ("12 a", "Token \"a\" is invalid."),
             ("+1", "Token \"+\" is invalid."),
             ("[]]", "Expected end of input, but found \"]\"."),

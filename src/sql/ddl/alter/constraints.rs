@@ -1,7 +1,7 @@
 //! ADD CONSTRAINT and DROP CONSTRAINT, besides the primary key.
 
 use sqlparser::ast::{ColumnDef, ColumnOption, DropBehavior, Expr, Ident, TableConstraint};
-use tablegate_types::constraint::{Constraints, UnenforcedKind};
+use tablegate_types::constraint::{Check, Constraints, UnenforcedKind};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Alteration, RowCheck, skipped};
@@ -88,7 +88,8 @@ impl Alteration<'_> {
 
     /// What the conditions on a column say of its new values.
     pub(super) fn check_again(&mut self, column: &str) -> SqlResult<()> {
-        for check in self.after.constraints.checks.iter().filter(|c| c.columns.iter().any(|name| name == column)) {
+        let is_valid = |check: &&Check| !check.not_valid && check.columns.iter().any(|name| name == column);
+        for check in self.after.constraints.checks.iter().filter(is_valid) {
             let (constraint, expression) = (check.name.clone(), Box::new(parse_expression(&check.expression)?));
             self.checks.push(RowCheck::Condition { constraint, expression });
         }

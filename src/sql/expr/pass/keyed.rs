@@ -40,8 +40,8 @@ impl Pass<'_> {
     /// Groups by keys where there are any, and shows one value of each group.
     pub(super) fn grouped(&self, aggregate: Aggregate, schema: &DFSchema) -> Result<LogicalPlan> {
         let keyed = self.group_keys(&aggregate.group_expr, schema)?;
-        let relabels = self.relabels(&aggregate.aggr_expr, schema)?;
-        if keyed.is_empty() && relabels.iter().all(Option::is_none) {
+        let lists = self.lists(&aggregate.aggr_expr, schema)?;
+        if keyed.is_empty() && lists.iter().all(Option::is_none) {
             return computed_once(aggregate);
         }
         let Aggregate { input, group_expr, aggr_expr, .. } = aggregate;
@@ -59,17 +59,17 @@ impl Pass<'_> {
             if is_number_of_set(field.name()) {
                 continue;
             }
-            let relabel = place.checked_sub(groups).and_then(|place| relabels.get(place)).and_then(Option::as_ref);
-            let column = match (keyed.iter().find(|keyed| keyed.place == place), relabel) {
+            let list = place.checked_sub(groups).and_then(|place| lists.get(place)).and_then(Option::as_ref);
+            let column = match (keyed.iter().find(|keyed| keyed.place == place), list) {
                 (Some(keyed), _) => {
                     let value = Expr::Column(Column::from_name(keyed.shown()));
                     let key = Expr::Column(Column::from(computed.schema().qualified_field(place)));
                     // Of the groups of other sets no value is shown.
                     if in_sets { unless_null(key, value, &ValueType::of_field(field)) } else { value }
                 }
-                (None, Some(sql_type)) => {
+                (None, Some(list)) => {
                     let column = Expr::Column(Column::from((qualifier, field)));
-                    relabelled(column, &ValueType::of(sql_type.clone()))
+                    relabelled(column, &ValueType::of(list.clone()))
                 }
                 (None, None) => {
                     columns.push(Expr::Column(Column::from((qualifier, field))));
@@ -94,13 +94,12 @@ impl Pass<'_> {
         Ok(keyed)
     }
 
-    /// The types of aggregates to which the engine gives another: of arrays, and of the least and the greatest `character(n)`.
-    fn relabels(&self, aggr_expr: &[Expr], schema: &DFSchema) -> Result<Vec<Option<SqlType>>> {
-        let relabel = |expr: &Expr| -> Result<Option<SqlType>> {
+    /// The types of arrays that the engine gives another.
+    fn lists(&self, aggr_expr: &[Expr], schema: &DFSchema) -> Result<Vec<Option<SqlType>>> {
+        let list = |expr: &Expr| -> Result<Option<SqlType>> {
             let Expr::AggregateFunction(function) = expr.clone().unalias() else { return Ok(None) };
             let [value] = function.params.args.as_slice() else { return Ok(None) };
-            let name = function.func.name();
-            if !matches!(name, "array_agg" | "min" | "max") {
+            if function.func.name() != "array_agg" {
                 return Ok(None);
             }
             let operand = self.operand(value.clone(), schema)?;
@@ -109,13 +108,9 @@ impl Pass<'_> {
             }
             let item = operand.value_type;
             let is_spoken_for = item.is_obvious() || item.data_type != DataType::Utf8;
-            Ok(match name {
-                "array_agg" if !is_spoken_for => Some(SqlType::Array(Box::new(without_parameters(&item.sql_type)))),
-                "min" | "max" if !is_spoken_for && matches!(item.sql_type, SqlType::Char(_)) => Some(item.sql_type),
-                _ => None,
-            })
+            Ok((!is_spoken_for).then(|| SqlType::Array(Box::new(without_parameters(&item.sql_type)))))
         };
-        aggr_expr.iter().map(relabel).collect()
+        aggr_expr.iter().map(list).collect()
     }
 
     /// Each row once.

@@ -113,7 +113,7 @@ impl Pusher<'_> {
     }
 
     /// The rows without the values that `plan`, of which they were made, is the last to take.
-    pub(super) fn let_go(&mut self, plan: &LogicalPlan, rows: Free) -> Result<Free> {
+    pub(super) fn without_last_taken(&mut self, plan: &LogicalPlan, rows: Free) -> Result<Free> {
         if self.numbered.is_none() {
             return Ok(rows);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion::common::{Column, Result, ScalarValue};
+use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
@@ -21,10 +22,12 @@ impl Pusher<'_> {
         let number = || cast(Expr::Column(number.clone()), DataType::Int64);
         let skip = self.bound(plan.skip, &input.keys)?;
         let fetch = self.bound(plan.fetch, &input.keys)?;
+        // NULL is none of both.
+        let skip = skip.map(|skip| coalesce(vec![skip, lit(0_i64)]));
         let last = fetch.map(|fetch| skip.clone().map_or(fetch.clone(), |skip| skip + fetch));
         let mut conditions = Vec::new();
         conditions.extend(skip.map(|skip| number().gt(skip)));
-        conditions.extend(last.map(|last| number().lt_eq(last)));
+        conditions.extend(last.map(|last| last.clone().is_null().or(number().lt_eq(last))));
         Ok(Free { plan: filter(input.plan, conditions)?, ..input })
     }
 

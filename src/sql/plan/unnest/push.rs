@@ -95,7 +95,7 @@ impl Pusher<'_> {
                 }
                 Ok(Free { plan: pieces::values_as_union(&rows, &domain)?, keys, on_empty: None })
             }
-            other => Err(not_supported(format!("a sub-query with a correlated {}", other.display()))),
+            _ => Err(not_supported("a sub-query about a row, of this form")),
         }
     }
 
@@ -247,7 +247,7 @@ impl Pusher<'_> {
             [] => (keys, Some(defaults()?)),
             [Expr::GroupingSet(set)] => {
                 let sets = sets_of(set)?;
-                // One set has no group: the row of all rows is there without any.
+                // A set without groups has one row, of all rows, and has it where there are none.
                 let on_empty = if sets.iter().any(Vec::is_empty) { Some(defaults()?) } else { None };
                 let keyed = sets.into_iter().map(|set| set.into_iter().chain(keys.iter().cloned()).collect());
                 (vec![Expr::GroupingSet(GroupingSet::GroupingSets(keyed.collect()))], on_empty)
@@ -393,7 +393,7 @@ impl Pusher<'_> {
     fn push_unnest(&mut self, plan: Unnest) -> Result<Free> {
         let of_values = Arc::clone(&plan.input);
         let input = self.push_rows(Arc::unwrap_or_clone(plan.input))?;
-        let input = self.let_go(&of_values, input)?;
+        let input = self.without_last_taken(&of_values, input)?;
         let plan = LogicalPlanBuilder::from(input.plan)
             .unnest_columns_with_options(plan.exec_columns, plan.options)?
             .build()?;
@@ -424,7 +424,7 @@ fn default_of(aggregate: &Expr, input: &LogicalPlan) -> Result<(Column, Expr)> {
                 let (_, field) = e.to_field(input.schema())?;
                 let value = match function.func.name() {
                     // A bit for each group that the row is not grouped by: for all.
-                    "grouping" => ScalarValue::Int32(Some((1 << function.params.args.len()) - 1)),
+                    "grouping" => ScalarValue::Int32(Some(every_bit(function.params.args.len()))),
                     _ => function.func.default_value(field.data_type())?,
                 };
                 Transformed::yes(Expr::Literal(value, metadata_of(&field)))
@@ -433,6 +433,11 @@ fn default_of(aggregate: &Expr, input: &LogicalPlan) -> Result<(Column, Expr)> {
         })
     })?;
     Ok((Column::new(relation, name), default.data))
+}
+
+/// A number of so many bits, all set. PostgreSQL takes 31 at most.
+fn every_bit(bits: usize) -> i32 {
+    i32::try_from((1_i64 << bits.min(31)) - 1).unwrap_or(i32::MAX)
 }
 
 /// A group's column, and its value in the row of all rows.

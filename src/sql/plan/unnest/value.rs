@@ -8,7 +8,7 @@ use datafusion::functions_aggregate::expr_fn::{count, max, min};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::logical_plan::Subquery;
-use datafusion::logical_expr::{Expr, ExprSchemable, JoinType, LogicalPlan, Operator, binary_expr, lit};
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, JoinType, LogicalPlan, Operator, binary_expr, lit};
 
 use super::correlation::{Correlation, Key, refers_out};
 use super::filter::without_row_order;
@@ -58,7 +58,7 @@ impl Unnester {
         if !refers_out(&subquery)? {
             return scalar_alone(subquery);
         }
-        let has_one_row = subquery.max_rows().is_some_and(|rows| rows <= 1);
+        let has_one_row = subquery.max_rows().is_some_and(|rows| rows <= 1) && !has_grouping_sets(&subquery)?;
         let value = first_column(&subquery)?;
         let field = Arc::clone(subquery.schema().field_from_column(&value)?);
         let base = rows.base.clone();
@@ -79,13 +79,19 @@ impl Unnester {
         }
         rows.replace(|outer| join(outer, plan, JoinType::Left, correlation.conditions(&keys)))?;
         let value = value.map_or_else(null, Expr::Column);
-        Ok(match (number, default) {
-            (Some(number), _) => one_row(value, number),
-            (None, Some(default)) if !is_null(&default) => {
-                let absent = Expr::Column(Column::new(Some(table), MARKER)).is_null();
+        let value = match default.filter(|default| !is_null(default)) {
+            Some(default) => {
+                let absent = match &number {
+                    Some(number) => number.clone().is_null(),
+                    None => Expr::Column(Column::new(Some(table), MARKER)).is_null(),
+                };
                 known_as(case(vec![(absent, correlation.outward(default)?)], value), &field)
             }
-            (None, _) => value,
+            None => value,
+        };
+        Ok(match number {
+            Some(number) => one_row(value, number),
+            None => value,
         })
     }
 
@@ -190,6 +196,14 @@ impl Summary {
 const VALUE: &str = "value#";
 const MARKER: &str = "row#";
 const ROWS: &str = "rows#";
+
+/// Whether a plan groups by several sets: the engine takes the groups of all of them for no more than there are rows.
+fn has_grouping_sets(plan: &LogicalPlan) -> Result<bool> {
+    plan.exists(|node| {
+        Ok(matches!(node, LogicalPlan::Aggregate(Aggregate { group_expr, .. })
+            if matches!(group_expr.as_slice(), [Expr::GroupingSet(_)])))
+    })
+}
 
 /// A sub-query that depends on nothing is run once, beforehand.
 fn scalar_alone(subquery: LogicalPlan) -> Result<Expr> {

@@ -57,6 +57,9 @@ impl ValueChange {
         loop {
             let is_set = parser.parse_keyword(K::SET);
             if is_set && parser.parse_keyword(K::GENERATED) {
+                if always.is_some() {
+                    return Err(ParserError::ParserError("conflicting or redundant options".to_owned()));
+                }
                 let is_always = parser.parse_keyword(K::ALWAYS);
                 if !is_always {
                     parser.expect_keywords(&[K::BY, K::DEFAULT])?;
@@ -72,11 +75,23 @@ impl ValueChange {
                     };
                 }
             } else {
+                refuse_options_of_sequences(&options)?;
                 return Ok(found.then_some(Self::Identity { always, options: Box::new(options) }));
             }
             found = true;
         }
     }
+}
+
+/// The type, the owner and the name of an identity's sequence follow from the column.
+fn refuse_options_of_sequences(options: &GivenOptions) -> Result<(), ParserError> {
+    let name = match options {
+        GivenOptions { data_type: Some(_), .. } => "as",
+        GivenOptions { owner: Some(_), .. } => "owned_by",
+        GivenOptions { name: Some(_), .. } => "sequence_name",
+        _ => return Ok(()),
+    };
+    Err(ParserError::ParserError(format!("sequence option \"{name}\" not supported here")))
 }
 
 fn is_word(token: &TokenWithSpan, word: &str) -> bool {

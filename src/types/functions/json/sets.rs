@@ -44,7 +44,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
 type Member<'a> = (Json<'a>, Json<'a>);
 
 fn key((key, _): Member<'_>, items: &mut TextItems) -> SqlResult<()> {
-    items.push(key.content())
+    text(key, items)
 }
 
 fn raw(json: Json<'_>, items: &mut TextItems) -> SqlResult<()> {
@@ -117,7 +117,7 @@ fn keys(call: &Call, name: &str) -> SqlResult<ArrayRef> {
     call.text_lists(|row, items| {
         let json = Json::new(values.at(row));
         match json.kind() {
-            Kind::Object => json.members().try_for_each(|(key, _)| items.push(key.content()))?,
+            Kind::Object => json.members().try_for_each(|member| key(member, items))?,
             Kind::Array => return Err(invalid(format!("cannot call {name} on an array"))),
             _ => return Err(invalid(format!("cannot call {name} on a scalar"))),
         }

@@ -43,6 +43,21 @@ impl Pass<'_> {
         if operator.right == oids::BPCHAR { self.trimmed(operand, around) } else { Ok(operand) }
     }
 
+    /// The items of an array on the right as the operator looks at them.
+    pub(super) fn items_as_compared(
+        &self,
+        operator: &Operator,
+        array: Operand,
+        around: &dyn Surroundings,
+    ) -> SqlResult<Operand> {
+        if operator.right != oids::BPCHAR {
+            return Ok(array);
+        }
+        // None of them is as long as that, and all lose the spaces at their ends.
+        let trimmed = SqlType::Array(Box::new(SqlType::Char(u32::MAX)));
+        Ok(self.operand(self.cast_to(array, &trimmed)?, around.schema())?)
+    }
+
     /// A value without a length may have spaces at its end.
     fn trimmed(&self, operand: Operand, around: &dyn Surroundings) -> SqlResult<Operand> {
         let is_text = matches!(operand.sql_type(), SqlType::Text | SqlType::Varchar(_));

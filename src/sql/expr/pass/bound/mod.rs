@@ -457,7 +457,7 @@ impl Pass<'_> {
         if comparison_operator(name).is_none() {
             return self.with_each_item(name, any, subject, array, around);
         }
-        let mut array = self.bound_operand(array, around)?;
+        let mut array = self.items_as_compared(operator, self.bound_operand(array, around)?, around)?;
         // What names objects is compared by number.
         if let SqlType::Array(item) = array.sql_type()
             && item.names_objects()
