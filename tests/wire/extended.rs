@@ -202,6 +202,31 @@ async fn a_table_is_made_of_a_query_with_parameters() {
     server.stop().await;
 }
 
+/// Drivers call a text a `bpchar` (1042) where their language does: it has no length of its own.
+#[tokio::test]
+async fn spaces_at_the_end_of_a_parameter_count_for_nothing_beside_a_char() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.query("CREATE TABLE codes (k char(5) PRIMARY KEY, v char(3)); INSERT INTO codes VALUES ('ab', 'x')").await;
+    for declared in [0, 1042] {
+        for (sql, found) in [
+            ("SELECT v FROM codes WHERE k = $1", true),
+            ("SELECT k FROM codes WHERE k BETWEEN $1 AND $1", true),
+            ("SELECT v FROM codes WHERE k IS NOT DISTINCT FROM $1", true),
+            ("SELECT v FROM codes WHERE k <> $1", false),
+            ("SELECT v FROM codes WHERE k IN ($1, 'zz')", true),
+            ("UPDATE codes SET v = v WHERE k = $1 RETURNING v", true),
+            ("SELECT v FROM codes WHERE k = $1::text", false),
+        ] {
+            let messages = client
+                .ask(&[parse("", sql, &[declared]), bind("", "", &[Some("ab   ")]), execute("", 0), sync()])
+                .await;
+            assert_eq!(tags(&messages), if found { "12DCZ" } else { "12CZ" }, "{sql} with {declared}: {messages:?}");
+        }
+    }
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn declared_types_are_kept() {
     let server = Server::start().await;
