@@ -17,6 +17,19 @@ use super::push::{Free, Pusher};
 use crate::plan::once::once;
 use crate::recursion::Recursion;
 
+/// The values stand in a plan twice, which multiplies where such sub-queries are within each other: from so many nodes on each row
+/// carries its values again.
+const MOST_NODES: usize = 64;
+
+fn is_large(plan: &LogicalPlan) -> Result<bool> {
+    let mut nodes = 0;
+    plan.apply(|_| {
+        nodes += 1;
+        Ok(if nodes > MOST_NODES { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(nodes > MOST_NODES)
+}
+
 /// The values that a sub-query is asked for, each with its number.
 pub(super) struct Numbered {
     values: LogicalPlan,
@@ -44,8 +57,8 @@ impl Pusher<'_> {
             return push(self, plan);
         }
         let (values, keys) = self.correlation.domain(self.names)?;
-        if refers_out(&values)? {
-            // They are others for each row farther out, and so would their numbers be.
+        // For each row farther out they are others, and so would their numbers be.
+        if refers_out(&values)? || is_large(&values)? {
             return push(self, plan);
         }
         let number = self.names.next("number");
