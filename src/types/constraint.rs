@@ -191,8 +191,8 @@ impl Constraints {
         Err(SqlError::new(ErrorKind::LimitExceeded, format!("a table has at most {NUMBERS} constraints and indexes")))
     }
 
-    /// The names of constraints: those of a table have different ones. An index that stands alone may have the name of a CHECK or of
-    /// a foreign key.
+    /// The names of constraints: those of a table have different ones. An index that stands alone may have the name of a CHECK or
+    /// of a foreign key.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let checks = self.checks.iter().map(|c| c.name.as_str());
         let unenforced = self.unenforced.iter().filter(|u| u.kind.is_constraint()).map(|u| u.name.as_str());

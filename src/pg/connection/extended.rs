@@ -281,8 +281,8 @@ fn columns_of(statement: &NamedStatement) -> Option<&[ResultColumn]> {
     statement.prepared.as_ref()?.columns.as_deref()
 }
 
-/// The type that a client declares for a parameter. What it calls a `bpchar` has no length of its own: what it stands beside says what it
-/// is, as for one that is not declared.
+/// The type that a client declares for a parameter. What it calls a `bpchar` has no length of its own: what it stands beside says
+/// what it is, as for one that is not declared.
 fn declared_type(oid: u32) -> SqlResult<SqlType> {
     if oid == oid::BPCHAR_OID {
         return Ok(SqlType::Unknown);

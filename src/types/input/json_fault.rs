@@ -1,7 +1,7 @@
 //! What is wrong with a text that is not JSON, in PostgreSQL's words.
 //!
-//! The text was refused already: this goes over it once more, token by token, to find the first one that has no place. It keeps no
-//! values, and a bit for each array or object around.
+//! The text was refused already: this goes over it once more, token by token, to find the first one that has no place. It keeps
+//! no values, and a bit for each array or object around.
 
 /// The DETAIL that PostgreSQL has for the text.
 pub(super) fn detail(text: &str) -> String {

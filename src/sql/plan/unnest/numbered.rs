@@ -17,8 +17,8 @@ use super::push::{Free, Pusher};
 use crate::plan::once::once;
 use crate::recursion::Recursion;
 
-/// The values stand in a plan twice, which multiplies where such sub-queries are within each other: from so many nodes on each row
-/// carries its values again.
+/// The values stand in a plan twice, which multiplies where such sub-queries are within each other: from so many nodes on
+/// each row carries its values again.
 const MOST_NODES: usize = 64;
 
 fn is_large(plan: &LogicalPlan) -> Result<bool> {

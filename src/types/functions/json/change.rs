@@ -1,4 +1,5 @@
-//! jsonb with parts added, replaced or taken away: `jsonb_set`, `jsonb_set_lax`, `jsonb_insert`, `-`, `#-`, `||`, and `SET j['a'] = ..`.
+//! jsonb with parts added, replaced or taken away: `jsonb_set`, `jsonb_set_lax`, `jsonb_insert`, `-`, `#-`, `||`, and
+//! `SET j['a'] = ..`.
 
 use std::borrow::Cow;
 
