@@ -5,6 +5,7 @@ use sqlparser::tokenizer::{Location, TokenWithSpan};
 use tablegate_types::error::{ErrorKind, SqlError};
 
 use super::depth::nested_too_deeply;
+use super::dialect::sequence::CONFLICTING;
 use super::source::SourceText;
 
 /// A token that makes no sense where it is; `None` stands for the end of the statement.
@@ -45,11 +46,15 @@ pub(super) fn syntax_error(sql: &SourceText, end: Location, error: &ParserError)
         Some((_, "EOF")) => return at_end(sql, location.unwrap_or(end)),
         Some((expected, found)) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{found}\""))
             .with_detail(expected.trim_end_matches([',', ' ']).to_owned() + "."),
-        // Our own readers say all there is to say, as PostgreSQL does.
-        None if location.is_none() => return SqlError::new(ErrorKind::Syntax, what),
+        None if is_postgresqls(what) => return SqlError::new(ErrorKind::Syntax, what),
         None => SqlError::new(ErrorKind::Syntax, format!("syntax error: {what}")),
     };
     error.at(position)
+}
+
+/// Whether it is what PostgreSQL says of a sequence's options: our own reader of them does.
+fn is_postgresqls(message: &str) -> bool {
+    message == CONFLICTING || message.starts_with("sequence option ")
 }
 
 /// Takes ` at Line: 1, Column: 8` off the end of a message.

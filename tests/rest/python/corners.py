@@ -251,8 +251,12 @@ def a_table_is_one_whatever_its_case():
             client.get_table_access_policy,
         ):
             fails(ValueError, "Storage table names must be alphanumeric", run)
-    lost = TableServiceClient(f"{ENDPOINT}/CaseTable", credential=CREDENTIAL)
+    # Addresses of an account that end in a table's name: one that is not there, and one that is.
+    lost = TableServiceClient(f"{ENDPOINT}/NoSuchTable", credential=CREDENTIAL)
     fails(ResourceNotFoundError, "table specified does not exist", lambda: lost.create_table("inside"))
+    lost = TableServiceClient(f"{ENDPOINT}/CaseTable", credential=CREDENTIAL)
+    fails(HttpResponseError, "values are not specified", lambda: lost.create_table("inside"))
+    fails(HttpResponseError, "URI does not match number of key properties", lambda: lost.delete_table("inside"))
 
 
 @check

@@ -5,7 +5,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::sequence::GivenOptions;
+use super::sequence::{CONFLICTING, GivenOptions};
 
 /// How a column gets its values from now on.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +58,7 @@ impl ValueChange {
             let is_set = parser.parse_keyword(K::SET);
             if is_set && parser.parse_keyword(K::GENERATED) {
                 if always.is_some() {
-                    return Err(ParserError::ParserError("conflicting or redundant options".to_owned()));
+                    return Err(ParserError::ParserError(CONFLICTING.to_owned()));
                 }
                 let is_always = parser.parse_keyword(K::ALWAYS);
                 if !is_always {

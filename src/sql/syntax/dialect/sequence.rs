@@ -9,6 +9,9 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+/// What is said of an option that is given twice.
+pub(crate) const CONFLICTING: &str = "conflicting or redundant options";
+
 #[derive(Debug, Clone)]
 pub(crate) struct CreateSequence {
     pub name: ObjectName,
@@ -186,7 +189,7 @@ fn set<T>(
     read: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
 ) -> Result<(), ParserError> {
     if option.is_some() {
-        return Err(ParserError::ParserError("conflicting or redundant options".to_owned()));
+        return Err(ParserError::ParserError(CONFLICTING.to_owned()));
     }
     *option = Some(read(parser)?);
     Ok(())
