@@ -15,6 +15,7 @@ use bytes::{BufMut, BytesMut};
 use tablegate_sql::outcome::Value;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::oid;
+use tablegate_types::output::ShownDigits;
 use tablegate_types::sql_type::{CatalogType, SqlType};
 
 use super::{catalog_values, numeric};
@@ -77,7 +78,7 @@ fn normalised_rows(rows: &StructArray) -> SqlResult<ArrayRef> {
     let mut fields = Vec::with_capacity(rows.num_columns());
     let mut columns = Vec::with_capacity(rows.num_columns());
     for (field, column) in rows.fields().iter().zip(rows.columns()) {
-        let sql_type = SqlType::of_field(field);
+        let sql_type = SqlType::declared_in(field);
         let column = normalised(column, &sql_type)?;
         fields.push(field.as_ref().clone().with_data_type(column.data_type().clone()));
         columns.push(column);
@@ -128,7 +129,7 @@ struct Decimals<'a, T: DecimalType> {
     array: &'a PrimitiveArray<T>,
     scale: i8,
     /// The type has no scale of its own.
-    trim: bool,
+    shown: ShownDigits,
 }
 
 struct List<'a> {
@@ -176,7 +177,7 @@ impl<'a> Values<'a> {
             SqlType::Catalog(CatalogType::AclItem) => return Err(catalog_values::without_binary_form(sql_type)),
             SqlType::Float4 => array.as_primitive_opt::<Float32Type>().map(Values::Float4),
             SqlType::Float8 => array.as_primitive_opt::<Float64Type>().map(Values::Float8),
-            SqlType::Numeric(parameters) => decimals(array, parameters.is_none()),
+            SqlType::Numeric(_) | SqlType::Quotient => decimals(array, ShownDigits::of(sql_type)),
             SqlType::InternalChar => text(array).map(|values| Values::InternalChar(Box::new(values))),
             SqlType::Jsonb => text(array).map(|values| Values::Jsonb(Box::new(values))),
             SqlType::Char(width) => {
@@ -219,8 +220,8 @@ impl<'a> Values<'a> {
             Values::Oid(array) => out.put_u32(array.value(row)),
             Values::Float4(array) => out.put_f32(array.value(row)),
             Values::Float8(array) => out.put_f64(array.value(row)),
-            Values::Decimal128(d) => numeric::write(i256::from_i128(d.array.value(row)), d.scale, d.trim, out),
-            Values::Decimal256(d) => numeric::write(d.array.value(row), d.scale, d.trim, out),
+            Values::Decimal128(d) => numeric::write(i256::from_i128(d.array.value(row)), d.scale, d.shown, out),
+            Values::Decimal256(d) => numeric::write(d.array.value(row), d.scale, d.shown, out),
             Values::Text(array) => out.put_slice(array.value(row).as_bytes()),
             Values::TextView(array) => out.put_slice(array.value(row).as_bytes()),
             Values::Padded(values, width) => {
@@ -322,13 +323,13 @@ fn references<'a>(array: &'a ArrayRef, sql_type: &SqlType) -> SqlResult<Values<'
     })
 }
 
-fn decimals(array: &ArrayRef, trim: bool) -> Option<Values<'_>> {
+fn decimals(array: &ArrayRef, shown: ShownDigits) -> Option<Values<'_>> {
     match array.data_type() {
         DataType::Decimal128(_, scale) => {
-            array.as_primitive_opt().map(|array| Values::Decimal128(Decimals { array, scale: *scale, trim }))
+            array.as_primitive_opt().map(|array| Values::Decimal128(Decimals { array, scale: *scale, shown }))
         }
         DataType::Decimal256(_, scale) => {
-            array.as_primitive_opt().map(|array| Values::Decimal256(Decimals { array, scale: *scale, trim }))
+            array.as_primitive_opt().map(|array| Values::Decimal256(Decimals { array, scale: *scale, shown }))
         }
         _ => None,
     }
@@ -347,7 +348,7 @@ fn list<'a>(array: &'a ArrayRef, item: &SqlType, first_index: i32) -> SqlResult<
 fn record(array: &ArrayRef) -> SqlResult<Option<Values<'_>>> {
     let Some(rows) = array.as_struct_opt() else { return Ok(None) };
     let field = |(field, column)| {
-        let sql_type = SqlType::of_field(field);
+        let sql_type = SqlType::declared_in(field);
         Ok(RecordField { oid: oid::sent_oid(&sql_type), column: BinaryColumn::new(column, &sql_type)? })
     };
     let columns = rows.fields().iter().map(AsRef::as_ref).zip(rows.columns());

@@ -3,6 +3,7 @@
 use arrow::datatypes::i256;
 use bytes::{Buf, BufMut, BytesMut};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::output::ShownDigits;
 
 const POSITIVE: u16 = 0x0000;
 const NEGATIVE: u16 = 0x4000;
@@ -13,8 +14,8 @@ const MAX_DIGITS: usize = 77 + 128;
 /// Most groups before the point that are read: far more than any value here holds.
 const MAX_READ_GROUPS: i16 = 64;
 
-/// Appends `unscaled * 10^-scale`. With `trim`, as many decimals are shown as are needed, else `scale` of them.
-pub(super) fn write(unscaled: i256, scale: i8, trim: bool, out: &mut BytesMut) {
+/// Appends `unscaled * 10^-scale`; how many of the zeros at its end are shown is for `shown` to say.
+pub(super) fn write(unscaled: i256, scale: i8, shown: ShownDigits, out: &mut BytesMut) {
     let mut buffer = [0_u8; MAX_DIGITS];
     let mut start = decimal_digits(unscaled, &mut buffer);
     let mut end = MAX_DIGITS;
@@ -26,7 +27,8 @@ pub(super) fn write(unscaled: i256, scale: i8, trim: bool, out: &mut BytesMut) {
         start -= decimals;
         decimals = 0;
     }
-    while trim && decimals > 0 && (start == end || buffer[end - 1] == 0) {
+    let least = shown.least(decimals, &buffer[start..end]);
+    while decimals > least && (start == end || buffer[end - 1] == 0) {
         end = end.max(start + 1) - 1;
         start = start.min(end);
         decimals -= 1;
@@ -155,11 +157,13 @@ fn invalid(message: &str) -> Box<SqlError> {
 mod tests {
     use proptest::prelude::*;
 
+    use ShownDigits::{All, Needed};
+
     use super::*;
 
-    fn round_trip(unscaled: i256, scale: i8, trim: bool) -> String {
+    fn round_trip(unscaled: i256, scale: i8, shown: ShownDigits) -> String {
         let mut out = BytesMut::new();
-        write(unscaled, scale, trim, &mut out);
+        write(unscaled, scale, shown, &mut out);
         let text = read(&out).unwrap();
         let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
         let digits = digits.trim_start_matches('0');
@@ -167,24 +171,24 @@ mod tests {
         format!("{sign}{zero}{digits}")
     }
 
-    fn plain(value: i128, scale: i8, trim: bool) -> String {
-        round_trip(i256::from_i128(value), scale, trim)
+    fn plain(value: i128, scale: i8, shown: ShownDigits) -> String {
+        round_trip(i256::from_i128(value), scale, shown)
     }
 
     #[test]
     fn values_keep_their_digits_and_scale() {
-        assert_eq!(plain(0, 0, false), "0");
-        assert_eq!(plain(0, 2, false), "0.00");
-        assert_eq!(plain(0, 20, true), "0");
-        assert_eq!(plain(1, 20, true), "0.00000000000000000001");
-        assert_eq!(plain(-12_345, 2, false), "-123.45");
-        assert_eq!(plain(1_000_000, 4, false), "100.0000");
-        assert_eq!(plain(1_000_000, 4, true), "100");
-        assert_eq!(plain(10_000, 0, true), "10000");
-        assert_eq!(plain(5, -3, false), "5000");
-        assert_eq!(plain(7, 9, false), "0.000000007");
+        assert_eq!(plain(0, 0, All), "0");
+        assert_eq!(plain(0, 2, All), "0.00");
+        assert_eq!(plain(0, 20, Needed), "0");
+        assert_eq!(plain(1, 20, Needed), "0.00000000000000000001");
+        assert_eq!(plain(-12_345, 2, All), "-123.45");
+        assert_eq!(plain(1_000_000, 4, All), "100.0000");
+        assert_eq!(plain(1_000_000, 4, Needed), "100");
+        assert_eq!(plain(10_000, 0, Needed), "10000");
+        assert_eq!(plain(5, -3, All), "5000");
+        assert_eq!(plain(7, 9, All), "0.000000007");
         assert_eq!(
-            round_trip(i256::MIN, 0, false),
+            round_trip(i256::MIN, 0, All),
             "-57896044618658097711785492504343953926634992332820282019728792003956564819968"
         );
     }
@@ -192,7 +196,7 @@ mod tests {
     #[test]
     fn the_bytes_are_those_of_postgres() {
         let mut out = BytesMut::new();
-        write(i256::from_i128(1_234_567), 2, false, &mut out);
+        write(i256::from_i128(1_234_567), 2, ShownDigits::All, &mut out);
         // 12345.67: groups 1, 2345, 6700; weight 1; scale 2.
         assert_eq!(&out[..], [0, 3, 0, 1, 0, 0, 0, 2, 0, 1, 9, 41, 26, 44]);
     }
@@ -218,7 +222,7 @@ mod tests {
             let (whole, decimals) = digits.split_at(digits.len() - usize::from(scale.unsigned_abs()));
             let point = if scale > 0 { "." } else { "" };
             let sign = if value < 0 { "-" } else { "" };
-            prop_assert_eq!(plain(value, scale, false), format!("{sign}{whole}{point}{decimals}"));
+            prop_assert_eq!(plain(value, scale, All), format!("{sign}{whole}{point}{decimals}"));
         }
 
         #[test]

@@ -97,7 +97,7 @@ fn binary(sql_type: &SqlType, bytes: &[u8]) -> Result<ScalarValue, Failure> {
         }
         SqlType::Float4 => ScalarValue::Float32(Some(f32::from_be_bytes(fixed(bytes)?))),
         SqlType::Float8 => ScalarValue::Float64(Some(f64::from_be_bytes(fixed(bytes)?))),
-        SqlType::Numeric(_) => parse_text(sql_type, &numeric::read(bytes)?)?,
+        SqlType::Numeric(_) | SqlType::Quotient => parse_text(sql_type, &numeric::read(bytes)?)?,
         SqlType::Varchar(Some(_)) | SqlType::Char(_) => parse_text(sql_type, utf8(bytes)?)?,
         SqlType::Text | SqlType::Varchar(None) | SqlType::Name | SqlType::Unknown => {
             ScalarValue::Utf8(Some(utf8(bytes)?.to_owned()))

@@ -82,7 +82,7 @@ impl Answer {
             if in_xml || refusal.is_at_the_door() { answer.with_name("x-ms-error-code", code) } else { answer };
         match refusal {
             Refusal::NoTokens => answer.with_name("www-authenticate", "SharedKey"),
-            Refusal::InvalidToken { issuer, audience } | Refusal::NoCredentials { issuer, audience } => answer
+            Refusal::TokenNeeded { issuer, audience, .. } => answer
                 .with_name("www-authenticate", &format!("Bearer authorization_uri={issuer} resource_id={audience}")),
             Refusal::Busy => answer.with_name("retry-after", "1"),
             _ => answer,

@@ -75,16 +75,11 @@ pub(crate) enum Refusal {
     InvalidAuthentication,
     #[error("The server does not take tokens: it knows no issuer of any.")]
     NoTokens,
-    /// Whose tokens hold here, and for whom.
+    /// A token that does not hold, or nothing that says who sends the request. Whose tokens hold here, and for whom, is told.
     #[error(
         "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
     )]
-    InvalidToken { issuer: String, audience: String },
-    /// A request that says nothing of who sends it: the tokens that hold here are told.
-    #[error(
-        "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
-    )]
-    NoCredentials { issuer: String, audience: String },
+    TokenNeeded { one_came: bool, issuer: String, audience: String },
     #[error(
         "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly \
          including the signature."
@@ -167,8 +162,10 @@ impl Refusal {
             R::InvalidQueryParameter => (StatusCode::BAD_REQUEST, "InvalidQueryParameterValue"),
             R::InvalidXml => (StatusCode::BAD_REQUEST, "InvalidXmlDocument"),
             R::InvalidAuthentication => (StatusCode::BAD_REQUEST, "InvalidAuthenticationInfo"),
-            R::NoTokens | R::InvalidToken { .. } => (StatusCode::UNAUTHORIZED, "InvalidAuthenticationInfo"),
-            R::NoCredentials { .. } => (StatusCode::UNAUTHORIZED, "NoAuthenticationInformation"),
+            R::NoTokens | R::TokenNeeded { one_came: true, .. } => {
+                (StatusCode::UNAUTHORIZED, "InvalidAuthenticationInfo")
+            }
+            R::TokenNeeded { one_came: false, .. } => (StatusCode::UNAUTHORIZED, "NoAuthenticationInformation"),
             R::NotAuthenticated => (StatusCode::FORBIDDEN, "AuthenticationFailed"),
             R::NotAuthorized => (StatusCode::FORBIDDEN, "AuthorizationFailure"),
             R::NoPermission => (StatusCode::FORBIDDEN, "AuthorizationPermissionMismatch"),

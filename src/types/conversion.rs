@@ -29,6 +29,7 @@ pub fn category(sql_type: &SqlType) -> Category {
         | SqlType::Float4
         | SqlType::Float8
         | SqlType::Numeric(_)
+        | SqlType::Quotient
         | SqlType::Oid
         | SqlType::Regproc => Category::Number,
         SqlType::Text

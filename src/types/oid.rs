@@ -182,7 +182,7 @@ fn oids(sql_type: &SqlType) -> (u32, u32) {
 fn find(sql_type: &SqlType) -> Option<&'static Entry> {
     let bare = match sql_type {
         SqlType::Varchar(_) => &SqlType::Varchar(None),
-        SqlType::Numeric(_) => &SqlType::Numeric(None),
+        SqlType::Numeric(_) | SqlType::Quotient => &SqlType::Numeric(None),
         SqlType::Limited(limits) => limits.of().bare(),
         other => other,
     };

@@ -24,6 +24,8 @@ pub const TYPE_KEY: &str = "pg_type";
 pub const BARE_NUMERIC_PRECISION: u8 = 76;
 /// Scale at which `numeric` without scale is computed.
 pub const BARE_NUMERIC_SCALE: i8 = 20;
+/// What a field's metadata says of a quotient.
+const QUOTIENT_TAG: &str = "numeric of a division";
 /// Most digits of a `numeric(p, s)` held as Arrow Decimal128.
 const DECIMAL128_MAX_PRECISION: u8 = 38;
 
@@ -37,6 +39,9 @@ pub enum SqlType {
     Float8,
     /// Precision and scale; `None` for bare `numeric`.
     Numeric(Option<(u8, i8)>),
+    /// A bare `numeric` that is a quotient, and is shown with a quotient's digits. As of the limits of a time type, expressions know
+    /// nothing of it: what is computed from a quotient is none.
+    Quotient,
     Text,
     /// Length in characters.
     Varchar(Option<u32>),
@@ -90,7 +95,9 @@ impl SqlType {
             SqlType::Float8 => DataType::Float64,
             SqlType::Numeric(Some((p, s))) if *p <= DECIMAL128_MAX_PRECISION => DataType::Decimal128(*p, *s),
             SqlType::Numeric(Some((p, s))) => DataType::Decimal256(*p, *s),
-            SqlType::Numeric(None) => DataType::Decimal256(BARE_NUMERIC_PRECISION, BARE_NUMERIC_SCALE),
+            SqlType::Numeric(None) | SqlType::Quotient => {
+                DataType::Decimal256(BARE_NUMERIC_PRECISION, BARE_NUMERIC_SCALE)
+            }
             SqlType::Text
             | SqlType::Varchar(_)
             | SqlType::Char(_)
@@ -137,6 +144,7 @@ impl SqlType {
         match self {
             SqlType::Record(RowType { table: Some(table), .. }) => RowType::tag(table).unwrap_or_default(),
             SqlType::Array(item) => format!("{}[]", item.tag()),
+            SqlType::Quotient => QUOTIENT_TAG.to_owned(),
             other => other.to_string(),
         }
     }
@@ -158,10 +166,11 @@ impl SqlType {
         }
     }
 
-    /// The type of the values: a time type without its limits.
+    /// The type of the values: a time type without its limits, and a numeric of which it does not matter what it was made by.
     pub fn bare(&self) -> Cow<'_, Self> {
         match self {
             SqlType::Limited(limits) => Cow::Borrowed(limits.of().bare()),
+            SqlType::Quotient => Cow::Owned(SqlType::Numeric(None)),
             SqlType::Array(item) => match item.bare() {
                 Cow::Borrowed(bare) if *bare == **item => Cow::Borrowed(self),
                 bare => Cow::Owned(SqlType::Array(Box::new(bare.into_owned()))),
@@ -206,7 +215,7 @@ impl SqlType {
 
     fn is_of_numerics(&self) -> bool {
         match self {
-            SqlType::Numeric(_) => true,
+            SqlType::Numeric(_) | SqlType::Quotient => true,
             SqlType::Array(item) => item.is_of_numerics(),
             _ => false,
         }
@@ -292,6 +301,9 @@ impl SqlType {
         if let Some(item) = text.strip_suffix("[]") {
             return Some(SqlType::Array(Box::new(SqlType::parse(item)?)));
         }
+        if text == QUOTIENT_TAG {
+            return Some(SqlType::Quotient);
+        }
         if let Some(row) = RowType::of_tag(text) {
             return Some(SqlType::Record(row));
         }
@@ -373,7 +385,7 @@ impl fmt::Display for SqlType {
             SqlType::Int8 => f.write_str("bigint"),
             SqlType::Float4 => f.write_str("real"),
             SqlType::Float8 => f.write_str("double precision"),
-            SqlType::Numeric(None) => f.write_str("numeric"),
+            SqlType::Numeric(None) | SqlType::Quotient => f.write_str("numeric"),
             SqlType::Numeric(Some((p, s))) => write!(f, "numeric({p},{s})"),
             SqlType::Text => f.write_str("text"),
             SqlType::Varchar(None) => f.write_str("character varying"),
@@ -432,6 +444,7 @@ mod tests {
         for (declared, bare) in [
             (limited.clone(), SqlType::Timestamp),
             (SqlType::Array(Box::new(limited)), SqlType::Array(Box::new(SqlType::Timestamp))),
+            (SqlType::Quotient, SqlType::Numeric(None)),
         ] {
             let field = declared.field("c", true);
             assert_eq!(SqlType::declared_in(&field), declared);

@@ -1,5 +1,6 @@
 //! The function that a call means, as DataFusion runs it: on arguments of the types it asks for.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -144,13 +145,23 @@ impl Function {
         field.with_metadata([(TYPE_KEY.to_owned(), self.shown.tag())].into())
     }
 
+    /// The type of an argument: for what writes a value out, a quotient is one.
+    fn printed<'t>(&self, known: &'t SqlType, field: &Field) -> Cow<'t, SqlType> {
+        let writes = matches!(self.overload.returns, Type::Text | Type::Json | Type::Jsonb);
+        match SqlType::declared_in(field) {
+            SqlType::Quotient if writes && *known == SqlType::Numeric(None) => Cow::Owned(SqlType::Quotient),
+            _ => Cow::Borrowed(known),
+        }
+    }
+
     fn evaluate(&self, args: &ScalarFunctionArgs) -> SqlResult<ColumnarValue> {
         let overload = self.overload;
         let is_constant = |value: &ColumnarValue| matches!(value, ColumnarValue::Scalar(_));
         let constant = overload.volatility != Volatility::Volatile && args.args.iter().all(is_constant);
         let rows = if constant { 1 } else { args.number_rows };
         let call = || {
-            let arguments = args.args.iter().zip(&self.arguments).map(|(value, sql_type)| argument(value, sql_type));
+            let types = self.arguments.iter().zip(&args.arg_fields).map(|(known, field)| self.printed(known, field));
+            let arguments = args.args.iter().zip(types).map(|(value, sql_type)| argument(value, &sql_type));
             let arguments = arguments.collect::<SqlResult<Vec<_>>>()?;
             let nulls = if overload.strict { nulls_of(&arguments, rows) } else { None };
             let moments = moments_of(&args.config_options);
@@ -168,8 +179,8 @@ fn argument(value: &ColumnarValue, sql_type: &SqlType) -> SqlResult<Argument> {
         ColumnarValue::Scalar(scalar) => (scalar.to_array()?, true),
         ColumnarValue::Array(array) => (array.clone(), false),
     };
-    let is_laid_out =
-        *array.data_type() == sql_type.arrow() || matches!(sql_type, SqlType::Numeric(_) | SqlType::Record(_));
+    let is_laid_out = *array.data_type() == sql_type.arrow()
+        || matches!(sql_type, SqlType::Numeric(_) | SqlType::Quotient | SqlType::Record(_));
     let array = if is_laid_out { array } else { assign(&array, sql_type, sql_type, false)? };
     Ok(Argument { array, sql_type: sql_type.clone(), constant })
 }

@@ -43,6 +43,11 @@ impl Plan {
         self
     }
 
+    fn of_quotient(mut self, shape: Shape) -> Self {
+        self.result = shape.quotient_type();
+        self
+    }
+
     /// The operator as an expression.
     ///
     /// # Errors
@@ -163,7 +168,7 @@ fn numerics(name: &str, operator: &Operator, shapes: [Option<Shape>; 2]) -> SqlR
         "+" => (&kernels::DECIMAL_ADD, left.sum(right)),
         "-" => (&kernels::DECIMAL_SUBTRACT, left.sum(right)),
         "*" => (&kernels::DECIMAL_MULTIPLY, left.product(right)),
-        "/" => (&kernels::DECIMAL_DIVIDE, left.quotient(right)),
+        "/" => return Ok(Plan::new(&kernels::DECIMAL_DIVIDE, operator).of_quotient(left.quotient(right))),
         "%" => (&kernels::DECIMAL_REMAINDER, left.remainder(right)),
         _ => return Err(missing(name, operator.left.as_ref(), &operator.right)),
     };

@@ -22,14 +22,21 @@ pub(super) enum Purpose {
 
 /// The key of a value; `None` for a type whose values need none.
 pub(super) fn key(value: &Expr, sql_type: &SqlType, purpose: Purpose) -> Option<Expr> {
-    let (kernel, result): (&'static Kernel, SqlType) = match sql_type {
-        SqlType::Interval => (&INTERVAL_SPAN, span()),
-        SqlType::Jsonb => (&JSONB_KEY, SqlType::Bytea),
-        SqlType::Record(_) => (&RECORD_KEY, SqlType::Bytea),
+    let (kernel, key_type) = match sql_type {
         SqlType::Array(item) if purpose == Purpose::Order || is_written_variously(item) => (&ARRAY_KEY, SqlType::Bytea),
-        _ => return None,
+        sql_type => of_scalar(sql_type)?,
     };
-    Some(Computation::call(kernel, None, ValueType::of(result), vec![value.clone()]))
+    Some(Computation::call(kernel, None, ValueType::of(key_type), vec![value.clone()]))
+}
+
+/// What makes the keys of a type that is no array, and the type that they have.
+fn of_scalar(sql_type: &SqlType) -> Option<(&'static Kernel, SqlType)> {
+    match sql_type {
+        SqlType::Interval => Some((&INTERVAL_SPAN, SqlType::Numeric(Some(SPAN_DIGITS)))),
+        SqlType::Jsonb => Some((&JSONB_KEY, SqlType::Bytea)),
+        SqlType::Record(_) => Some((&RECORD_KEY, SqlType::Bytea)),
+        _ => None,
+    }
 }
 
 /// What a value is compared by: its key, or itself.
@@ -39,38 +46,32 @@ pub(super) fn keyed(value: Expr, sql_type: &SqlType, purpose: Purpose) -> Expr {
 
 /// An array of what its items are compared by.
 pub(super) fn keyed_items(array: Expr, item: &SqlType) -> Expr {
-    let item = match item {
-        SqlType::Interval => span(),
-        SqlType::Jsonb | SqlType::Record(_) => SqlType::Bytea,
-        _ => return array,
-    };
-    Computation::call(&ITEM_KEYS, None, ValueType::of(SqlType::Array(Box::new(item))), vec![array])
+    match of_scalar(item) {
+        Some((_, key_type)) => Computation::call(&ITEM_KEYS, None, array_of(key_type), vec![array]),
+        None => array,
+    }
 }
 
 /// A value, or an array of values, as what it is found by among others.
 pub(super) fn found_by(operand: Operand) -> Operand {
     let Operand { expr, value_type } = operand;
-    let keyed_type = |sql_type: &SqlType| match sql_type {
-        SqlType::Interval => Some(span()),
-        SqlType::Jsonb | SqlType::Record(_) => Some(SqlType::Bytea),
-        _ => None,
+    let (sql_type, is_array) = match &value_type.sql_type {
+        SqlType::Array(item) => (&**item, true),
+        sql_type => (sql_type, false),
     };
-    match &value_type.sql_type {
-        SqlType::Array(item) => match keyed_type(item) {
-            Some(key) => {
-                Operand { expr: keyed_items(expr, item), value_type: ValueType::of(SqlType::Array(Box::new(key))) }
-            }
-            None => Operand { expr, value_type },
-        },
-        sql_type => match keyed_type(sql_type) {
-            Some(key) => Operand { expr: keyed(expr, sql_type, Purpose::Equality), value_type: ValueType::of(key) },
-            None => Operand { expr, value_type },
-        },
+    match of_scalar(sql_type) {
+        Some((_, key_type)) if is_array => {
+            Operand { expr: keyed_items(expr, sql_type), value_type: array_of(key_type) }
+        }
+        Some((_, key_type)) => {
+            Operand { expr: keyed(expr, sql_type, Purpose::Equality), value_type: ValueType::of(key_type) }
+        }
+        None => Operand { expr, value_type },
     }
 }
 
-fn span() -> SqlType {
-    SqlType::Numeric(Some(SPAN_DIGITS))
+fn array_of(item: SqlType) -> ValueType {
+    ValueType::of(SqlType::Array(Box::new(item)))
 }
 
 /// Whether there are equal items that the engine tells apart.

@@ -129,6 +129,11 @@ impl Shape {
         ValueType { sql_type, data_type }
     }
 
+    /// The type of quotients with so many digits.
+    pub(super) fn quotient_type(self) -> ValueType {
+        ValueType { sql_type: SqlType::Quotient, ..self.value_type() }
+    }
+
     /// One that holds the values of both.
     pub(super) fn union(self, other: Self) -> Self {
         let fixed = self.fixed && other.fixed && self.scale == other.scale;

@@ -129,6 +129,7 @@ fn columns(found: &[ResultColumn], command: &CreateAsCommand) -> SqlResult<Vec<(
 fn stored_type(column: &ResultColumn) -> SqlType {
     match &column.sql_type {
         SqlType::Numeric(_) if !column.is_declared => SqlType::Numeric(None),
+        SqlType::Quotient => SqlType::Numeric(None),
         SqlType::Oid => SqlType::Int8,
         SqlType::Unknown
         | SqlType::Name

@@ -12,8 +12,6 @@ use super::indexes::{index_of, placed_index};
 use crate::catalog::{Access, CatalogView, DATABASE, SessionCatalog, StagedCatalog, schema_oid};
 use crate::engine::Engine;
 use crate::login::Role;
-
-/// The OID of the database.
 use crate::place::Place;
 use crate::plan::schema_and_table;
 use crate::privileges::{Demand, Rights, Wanted, Written, demands};

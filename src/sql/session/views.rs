@@ -313,7 +313,7 @@ fn view_columns(columns: &[ResultColumn], given: &[String]) -> SqlResult<Vec<Vie
         }
         let sql_type = match (&column.sql_type, column.is_declared) {
             (SqlType::Unknown, _) => SqlType::Text,
-            (SqlType::Numeric(_), false) => SqlType::Numeric(None),
+            (SqlType::Numeric(_), false) | (SqlType::Quotient, _) => SqlType::Numeric(None),
             (sql_type, _) => sql_type.clone(),
         };
         if matches!(sql_type, SqlType::Record(_) | SqlType::Void) {

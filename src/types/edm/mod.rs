@@ -27,6 +27,7 @@ pub fn column_type(sql_type: &SqlType) -> ColumnType {
         SqlType::Uuid => ColumnType::Guid,
         SqlType::Bytea => ColumnType::Binary,
         SqlType::Numeric(_)
+        | SqlType::Quotient
         | SqlType::Text
         | SqlType::Varchar(_)
         | SqlType::Char(_)

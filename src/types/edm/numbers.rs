@@ -14,7 +14,7 @@ use arrow::datatypes::{
 
 use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::input::Digits;
-use crate::output::{StackText, write_decimal};
+use crate::output::{ShownDigits, StackText, write_decimal};
 use crate::sql_type::SqlType;
 
 const DECIMAL_TEXT: usize = 242;
@@ -122,7 +122,7 @@ impl Source {
 fn float_of_decimal(value: i256, scale: i8) -> SqlResult<f64> {
     let mut text = StackText::<DECIMAL_TEXT>::default();
     // It is long enough for any decimal.
-    let _ = write_decimal(&mut text, value, scale, false);
+    let _ = write_decimal(&mut text, value, scale, ShownDigits::All);
     text.as_str().parse().map_err(|_| SqlError::new(ErrorKind::Internal, "a decimal did not read as a float"))
 }
 

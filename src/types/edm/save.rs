@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::calendar::MICROS_PER_DAY;
 use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::input::write_json_string;
-use crate::output::{StackText, TextColumn, write_decimal};
+use crate::output::{ShownDigits, StackText, TextColumn, write_decimal};
 use crate::sql_type::SqlType;
 
 /// Longest text of a decimal: 76 digits, as many zeros, sign and point.
@@ -137,7 +137,7 @@ impl DecimalText {
     pub(super) fn of(value: i256, scale: i8, sql_type: &SqlType) -> Self {
         let mut text = StackText::default();
         // It is long enough for any decimal.
-        let _ = write_decimal(&mut text, value, scale, *sql_type == SqlType::Numeric(None));
+        let _ = write_decimal(&mut text, value, scale, ShownDigits::of(sql_type));
         Self(text)
     }
 

@@ -3,10 +3,15 @@
 //! The text was refused already: this goes over it once more, token by token, to find the first one that has no place. It keeps
 //! no values, and a bit for each array or object around.
 
+use std::borrow::Cow;
+
 /// The DETAIL that PostgreSQL has for the text.
 pub(super) fn detail(text: &str) -> String {
     Scanner { text, at: 0, open: Vec::new() }.fault().unwrap_or_else(|| "The value is not JSON.".to_owned())
 }
+
+/// How much of a token is repeated, in characters.
+const MAX_SHOWN: usize = 1_000;
 
 /// What may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,7 +84,7 @@ impl<'a> Scanner<'a> {
                 (Wanted::Colon, b':', _) => Wanted::Value,
                 (Wanted::Next, b',', Some(true)) => Wanted::Key,
                 (Wanted::Next, b',', Some(false)) => Wanted::Value,
-                _ => return Some(format!("Expected {}, but found \"{token}\".", wanted.words(in_object))),
+                _ => return Some(format!("Expected {}, but found \"{}\".", wanted.words(in_object), excerpt(token))),
             };
         }
     }
@@ -103,7 +108,15 @@ impl<'a> Scanner<'a> {
             false => matches!(word, "true" | "false" | "null"),
         };
         let shown = if word.is_empty() { rest.chars().next().map_or("", |c| &rest[..c.len_utf8()]) } else { word };
-        if is_valid { Ok(word) } else { Err(format!("Token \"{shown}\" is invalid.")) }
+        if is_valid { Ok(word) } else { Err(format!("Token \"{}\" is invalid.", excerpt(shown))) }
+    }
+}
+
+/// A token as it is repeated. A string may be all of a long text: its beginning tells which one it is.
+fn excerpt(token: &str) -> Cow<'_, str> {
+    match token.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}...", &token[..end]).into(),
+        None => token.into(),
     }
 }
 
@@ -152,7 +165,7 @@ fn string(text: &str) -> Result<&str, String> {
             _ => {}
         }
     }
-    Err(format!("Token \"{text}\" is invalid."))
+    Err(format!("Token \"{}\" is invalid.", excerpt(text)))
 }
 
 #[cfg(test)]
@@ -199,5 +212,11 @@ mod tests {
         ] {
             assert_eq!(detail(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_long_string_without_an_end_is_not_repeated() {
+        let told = detail(&format!("\"{}", "é".repeat(10_000_000)));
+        assert_eq!(told, format!("Token \"\"{}...\" is invalid.", "é".repeat(MAX_SHOWN - 1)));
     }
 }

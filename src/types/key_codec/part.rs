@@ -82,6 +82,7 @@ impl PartKind {
             SqlType::Text | SqlType::Varchar(_) | SqlType::Name => PartKind::Text { trim: false },
             SqlType::Char(_) => PartKind::Text { trim: true },
             SqlType::Numeric(None)
+            | SqlType::Quotient
             | SqlType::Json
             | SqlType::Jsonb
             | SqlType::Interval

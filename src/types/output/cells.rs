@@ -18,6 +18,7 @@ use arrow::datatypes::{
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::bytea::{HEX, write_bytea};
+use super::digits::ShownDigits;
 use super::interval::write_interval;
 use super::list::ListCells;
 use super::number::{write_decimal, write_f32, write_f64, write_i64, write_u64};
@@ -48,7 +49,7 @@ pub(super) enum Cells<'a> {
     Decimal {
         values: Decimals<'a>,
         scale: i8,
-        trimmed: bool,
+        shown: ShownDigits,
     },
     Utf8(&'a StringArray),
     LargeUtf8(&'a LargeStringArray),
@@ -136,7 +137,7 @@ impl<'a> Cells<'a> {
     }
 
     fn scalar(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Option<Self> {
-        let trimmed = *sql_type == SqlType::Numeric(None);
+        let shown = ShownDigits::of(sql_type);
         Some(match array.data_type() {
             DataType::Null => Cells::Null,
             DataType::Boolean => Cells::Bool(array.as_boolean()),
@@ -153,16 +154,16 @@ impl<'a> Cells<'a> {
             DataType::Float32 => Cells::Float32(values::<Float32Type>(array), style.float_digits),
             DataType::Float64 => Cells::Float64(values::<Float64Type>(array), style.float_digits),
             DataType::Decimal32(_, s) => {
-                Cells::Decimal { values: Decimals::D32(values::<Decimal32Type>(array)), scale: *s, trimmed }
+                Cells::Decimal { values: Decimals::D32(values::<Decimal32Type>(array)), scale: *s, shown }
             }
             DataType::Decimal64(_, s) => {
-                Cells::Decimal { values: Decimals::D64(values::<Decimal64Type>(array)), scale: *s, trimmed }
+                Cells::Decimal { values: Decimals::D64(values::<Decimal64Type>(array)), scale: *s, shown }
             }
             DataType::Decimal128(_, s) => {
-                Cells::Decimal { values: Decimals::D128(values::<Decimal128Type>(array)), scale: *s, trimmed }
+                Cells::Decimal { values: Decimals::D128(values::<Decimal128Type>(array)), scale: *s, shown }
             }
             DataType::Decimal256(_, s) => {
-                Cells::Decimal { values: Decimals::D256(values::<Decimal256Type>(array)), scale: *s, trimmed }
+                Cells::Decimal { values: Decimals::D256(values::<Decimal256Type>(array)), scale: *s, shown }
             }
             DataType::Utf8 => Cells::Utf8(array.as_string()),
             DataType::LargeUtf8 => Cells::LargeUtf8(array.as_string()),
@@ -257,7 +258,7 @@ impl<'a> Cells<'a> {
             Cells::Float16(values, digits) => write_f32(out, values.value(row).to_f32(), *digits),
             Cells::Float32(values, digits) => write_f32(out, values[row], *digits),
             Cells::Float64(values, digits) => write_f64(out, values[row], *digits),
-            Cells::Decimal { values, scale, trimmed } => write_decimal(out, values.get(row), *scale, *trimmed),
+            Cells::Decimal { values, scale, shown } => write_decimal(out, values.get(row), *scale, *shown),
             Cells::Utf8(values) => out.write_str(values.value(row)),
             Cells::LargeUtf8(values) => out.write_str(values.value(row)),
             Cells::Utf8View(values) => out.write_str(values.value(row)),

@@ -5,6 +5,7 @@
 
 mod bytea;
 mod cells;
+mod digits;
 mod escape;
 mod interval;
 mod list;
@@ -21,6 +22,7 @@ use arrow::buffer::NullBuffer;
 use bytes::BytesMut;
 
 use self::cells::Cells;
+pub use self::digits::ShownDigits;
 pub use self::interval::write_interval;
 pub use self::number::{write_decimal, write_f64};
 pub use self::stack::StackText;

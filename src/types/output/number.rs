@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use arrow::datatypes::i256;
 
+use super::digits::ShownDigits;
 use super::stack::{StackText, fill_digits};
 
 /// Most bytes of a decimal's text: 77 digits, up to 127 zeros for the scale, sign and point.
@@ -226,8 +227,8 @@ fn write_plain<const N: usize>(text: &mut StackText<N>, first: &str, rest: &str,
     Ok(())
 }
 
-/// A decimal with `scale` digits behind the point; `trimmed` drops trailing zeros there.
-pub fn write_decimal(out: &mut impl fmt::Write, value: i256, scale: i8, trimmed: bool) -> fmt::Result {
+/// A decimal with at most `scale` digits behind the point: how many of the zeros at its end are shown is for `shown` to say.
+pub fn write_decimal(out: &mut impl fmt::Write, value: i256, scale: i8, shown: ShownDigits) -> fmt::Result {
     let mut buffer = [b'0'; DECIMAL_BYTES];
     let digits = decimal_digits(&mut buffer, value);
     let negative = value < i256::ZERO;
@@ -236,10 +237,9 @@ pub fn write_decimal(out: &mut impl fmt::Write, value: i256, scale: i8, trimmed:
     let start = digits.min(DECIMAL_BYTES - behind - 1);
     let point = DECIMAL_BYTES - behind;
     let mut end = DECIMAL_BYTES;
-    if trimmed {
-        while end > point && buffer[end - 1] == b'0' {
-            end -= 1;
-        }
+    let least = point + shown.least(behind, &buffer[digits..]);
+    while end > least && buffer[end - 1] == b'0' {
+        end -= 1;
     }
     let mut text = StackText::<{ DECIMAL_BYTES + 2 }>::default();
     if negative {
@@ -415,19 +415,19 @@ mod tests {
 
     #[test]
     fn decimals_keep_their_scale() {
-        for (value, scale, trimmed, text) in [
-            (1250, 2, false, "12.50"),
-            (-5, 2, false, "-0.05"),
-            (0, 2, false, "0.00"),
-            (123, -2, false, "12300"),
-            (0, -2, false, "0"),
-            (150, 2, true, "1.5"),
-            (-100, 2, true, "-1"),
-            (0, 20, true, "0"),
-            (10, 0, true, "10"),
+        for (value, scale, shown, text) in [
+            (1250, 2, ShownDigits::All, "12.50"),
+            (-5, 2, ShownDigits::All, "-0.05"),
+            (0, 2, ShownDigits::All, "0.00"),
+            (123, -2, ShownDigits::All, "12300"),
+            (0, -2, ShownDigits::All, "0"),
+            (150, 2, ShownDigits::Needed, "1.5"),
+            (-100, 2, ShownDigits::Needed, "-1"),
+            (0, 20, ShownDigits::Needed, "0"),
+            (10, 0, ShownDigits::Needed, "10"),
         ] {
             let mut out = String::new();
-            write_decimal(&mut out, i256::from_i128(value), scale, trimmed).unwrap();
+            write_decimal(&mut out, i256::from_i128(value), scale, shown).unwrap();
             assert_eq!(out, text);
         }
     }
@@ -439,7 +439,7 @@ mod tests {
             "100000000000000000000000000000000000000000000000000000000000000000000000001",
         ] {
             let mut out = String::new();
-            write_decimal(&mut out, i256::from_string(digits).unwrap(), 20, false).unwrap();
+            write_decimal(&mut out, i256::from_string(digits).unwrap(), 20, ShownDigits::All).unwrap();
             let (whole, fraction) = digits.split_at(digits.len() - 20);
             assert_eq!(out, format!("{whole}.{fraction}"));
         }

@@ -19,7 +19,7 @@ impl<'a> RecordCells<'a> {
     pub(super) fn new(array: &'a ArrayRef, style: Style) -> Option<Self> {
         let rows = array.as_struct_opt()?;
         let columns = rows.fields().iter().zip(rows.columns());
-        let columns = columns.map(|(field, column)| TextColumn::new(column, &SqlType::of_field(field), &style));
+        let columns = columns.map(|(field, column)| TextColumn::new(column, &SqlType::declared_in(field), &style));
         Some(Self { fields: columns.collect() })
     }
 

@@ -75,7 +75,7 @@ impl Tokens {
         if !circumstances.is_encrypted && !circumstances.peer.ip().to_canonical().is_loopback() {
             return Err(Refusal::NotThisProtocol);
         }
-        let claims = self.claims(token, circumstances.now).await.ok_or_else(|| self.refusal())?;
+        let claims = self.claims(token, circumstances.now).await.ok_or_else(|| self.needed(true))?;
         // Somebody who is known asks for an account that is not.
         circumstances.keys.ok_or(Refusal::NotAuthenticated)?;
         let role = claims.roles.iter().filter_map(|name| Role::of(name)).max();
@@ -97,11 +97,11 @@ impl Tokens {
 
     /// What is told to who says nothing of itself, so that it finds out where it gets a token.
     pub(crate) fn challenge(&self) -> Refusal {
-        Refusal::NoCredentials { issuer: self.issuer.clone(), audience: self.audience.clone() }
+        self.needed(false)
     }
 
-    fn refusal(&self) -> Refusal {
-        Refusal::InvalidToken { issuer: self.issuer.clone(), audience: self.audience.clone() }
+    fn needed(&self, one_came: bool) -> Refusal {
+        Refusal::TokenNeeded { one_came, issuer: self.issuer.clone(), audience: self.audience.clone() }
     }
 }
 

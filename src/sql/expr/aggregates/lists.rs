@@ -19,11 +19,15 @@ use tablegate_types::sql_type::SqlType;
 use crate::expr::typed::ValueType;
 
 /// `array_agg` of values of this type.
-pub(in crate::expr) fn array_agg(item: &SqlType) -> Arc<AggregateUDF> {
+pub(in crate::expr) fn array_agg(item: &ValueType) -> Arc<AggregateUDF> {
+    let (item, layout) = (&item.sql_type, item);
     let list = SqlType::Array(Box::new(without_parameters(item)));
     // The layout of most lists tells what they are lists of.
-    let is_obvious = SqlType::of_arrow(&list.arrow()) == list || matches!(item, SqlType::Numeric(_));
-    let is_obvious = is_obvious && !matches!(item, SqlType::Array(_));
+    let is_obvious = match item {
+        SqlType::Numeric(_) => layout.is_obvious(),
+        SqlType::Array(_) => false,
+        _ => SqlType::of_arrow(&list.arrow()) == list,
+    };
     if is_obvious && !is_of_any_length(item) {
         return array_agg_udaf();
     }

@@ -45,6 +45,8 @@ pub(in crate::expr) struct Variance {
     deviation: Deviation,
     /// Digits behind the point of the values.
     scale: u8,
+    /// All of these digits are shown, zeros too.
+    fixed: bool,
     signature: Signature,
 }
 
@@ -53,12 +55,12 @@ impl Variance {
         // The squares of a million values of so many digits have room.
         let most = VALUE_SCALE.max(VALUE_DIGITS.saturating_sub(values.whole));
         let signature = Signature::any(1, Volatility::Immutable);
-        Self { name, deviation, scale: values.scale.min(most), signature }
+        Self { name, deviation, scale: values.scale.min(most), fixed: values.fixed, signature }
     }
 
     fn result(&self) -> ValueType {
         let scale = result_scale(self.scale);
-        Shape { whole: BARE_NUMERIC_PRECISION - scale, scale, fixed: false }.value_type()
+        Shape { whole: BARE_NUMERIC_PRECISION - scale, scale, fixed: false }.quotient_type()
     }
 }
 
@@ -80,7 +82,7 @@ impl AggregateUDFImpl for Variance {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        let sums = Sums::new(self.deviation, self.scale);
+        let sums = Sums::new(self.deviation, self.scale, self.fixed);
         Ok(if args.is_distinct { Box::new(Distinct { sums, seen: BTreeSet::new() }) } else { Box::new(sums) })
     }
 
@@ -102,14 +104,15 @@ fn long() -> DataType {
 struct Sums {
     deviation: Deviation,
     scale: u8,
+    fixed: bool,
     count: i64,
     sum: i256,
     squares: i256,
 }
 
 impl Sums {
-    fn new(deviation: Deviation, scale: u8) -> Self {
-        Self { deviation, scale, count: 0, sum: i256::ZERO, squares: i256::ZERO }
+    fn new(deviation: Deviation, scale: u8, fixed: bool) -> Self {
+        Self { deviation, scale, fixed, count: 0, sum: i256::ZERO, squares: i256::ZERO }
     }
 
     /// The values of a batch, in digits of the scale that all of them have.
@@ -154,7 +157,8 @@ impl Sums {
         let divisor = if self.deviation.population { self.count } else { self.count - 1 };
         let divisor = count.checked_mul(i256::from_i128(divisor.into())).ok_or_else(overflow)?;
         let scale = (2 * self.scale).cast_signed();
-        let (dividend, divisor) = (Number::new(difference, scale, Some(scale)), Number::new(divisor, 0, Some(0)));
+        let dividend = Number::new(difference, scale, self.fixed.then_some(scale));
+        let divisor = Number::new(divisor, 0, Some(0));
         if self.deviation.root {
             return dividend.root_of_quotient(divisor, result_scale(self.scale).into()).map(Some);
         }
@@ -256,15 +260,15 @@ impl Accumulator for Distinct {
 mod tests {
     use super::*;
     use arrow::array::Int32Array;
-    use tablegate_types::output::write_decimal;
+    use tablegate_types::output::{ShownDigits, write_decimal};
 
     fn computed(values: &[i32], root: bool, population: bool) -> Option<String> {
         let deviation = Deviation { root, population };
-        let mut sums = Sums::new(deviation, 0);
+        let mut sums = Sums::new(deviation, 0, true);
         sums.update_batch(&[Arc::new(Int32Array::from(values.to_vec()))]).unwrap();
         let value = sums.result().unwrap()?;
         let mut text = String::new();
-        write_decimal(&mut text, value, SCALE.cast_signed(), true).unwrap();
+        write_decimal(&mut text, value, SCALE.cast_signed(), ShownDigits::Needed).unwrap();
         Some(text)
     }
 
@@ -281,8 +285,10 @@ mod tests {
 
     #[test]
     fn distinct_values_count_once_wherever_they_come_from() {
-        let distinct =
-            || Distinct { sums: Sums::new(Deviation { root: false, population: true }, 0), seen: BTreeSet::new() };
+        let distinct = || Distinct {
+            sums: Sums::new(Deviation { root: false, population: true }, 0, true),
+            seen: BTreeSet::new(),
+        };
         let batch = |values: Vec<i32>| -> Vec<ArrayRef> { vec![Arc::new(Int32Array::from(values))] };
         let (mut one, mut two) = (distinct(), distinct());
         one.update_batch(&batch(vec![1, 1, 2])).unwrap();
@@ -295,7 +301,7 @@ mod tests {
     #[test]
     fn values_can_leave_again() {
         let deviation = Deviation { root: false, population: false };
-        let mut sums = Sums::new(deviation, 0);
+        let mut sums = Sums::new(deviation, 0, true);
         let batch = |values: Vec<i32>| -> Vec<ArrayRef> { vec![Arc::new(Int32Array::from(values))] };
         sums.update_batch(&batch(vec![100, 1, 2, 4])).unwrap();
         sums.retract_batch(&batch(vec![100])).unwrap();

@@ -34,7 +34,7 @@ pub(crate) static CAST: Kernel = Kernel {
         let moments = operands.moments();
         let now = if is_time(&operands.result().sql_type) { moments.known_transaction() } else { None };
         let reading = Reading { style: moments.style(), now };
-        convert(&operand.array, &operands.type_of(0), operands.result(), reading)
+        convert(&operand.array, &operands.declared_type_of(0), operands.result(), reading)
     },
 };
 /// The same values under another name.
@@ -83,7 +83,9 @@ fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType, reading: Reading) 
     if values.data_type() == &DataType::Null {
         return Ok(new_null_array(&to.arrow(), values.len()));
     }
-    match (from, to) {
+    // How a value is written depends on more than its type.
+    let bare = from.bare();
+    match (&*bare, to) {
         (_, _) if is_text_inside(to) => shortened(&edm::texts(values, from, reading.style)?, to),
         (_, T::Json | T::Jsonb) => ruled(&edm::texts(values, from, reading.style)?, to),
         (_, _) if is_text_inside(from) => parsed(values, to, reading),
@@ -98,7 +100,7 @@ fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType, reading: Reading) 
         (T::Jsonb, _) => from_jsonb(values, to),
         (T::Array(from_item), T::Array(to_item)) => items(values, from_item, to_item, reading),
         (T::Record(from), T::Record(to)) => rows(values, from, to, reading),
-        _ => edm::assign_as(values, from, to, false, reading),
+        (from, to) => edm::assign_as(values, from, to, false, reading),
     }
 }
 

@@ -180,7 +180,7 @@ fn power_of_ten(exponent: i32) -> Option<i256> {
 mod tests {
     use super::*;
     use tablegate_types::input::Digits;
-    use tablegate_types::output::write_decimal;
+    use tablegate_types::output::{ShownDigits, write_decimal};
 
     fn quotient(left: &str, right: &str) -> String {
         let number = |text: &str| {
@@ -188,7 +188,7 @@ mod tests {
             Number::new(Digits::of(Some((76, 30))).parse(text).unwrap(), 30, Some(behind_point))
         };
         let mut text = String::new();
-        write_decimal(&mut text, number(left).divided_by(number(right), 36).unwrap(), 36, true).unwrap();
+        write_decimal(&mut text, number(left).divided_by(number(right), 36).unwrap(), 36, ShownDigits::Needed).unwrap();
         text
     }
 

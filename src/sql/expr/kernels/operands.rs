@@ -57,6 +57,11 @@ impl<'a> Operands<'a> {
         self.fields.get(index).map_or(SqlType::Unknown, |field| SqlType::of_field(field))
     }
 
+    /// As [`Operands::type_of`], with what matters to who writes the values out.
+    pub(crate) fn declared_type_of(&self, index: usize) -> SqlType {
+        self.fields.get(index).map_or(SqlType::Unknown, |field| SqlType::declared_in(field))
+    }
+
     /// The columns among them.
     pub(crate) fn arrays(&self) -> Vec<ArrayRef> {
         let column = |value: &ColumnarValue| match value {

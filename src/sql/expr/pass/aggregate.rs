@@ -24,7 +24,7 @@ use crate::expr::aggregates::{
 use crate::expr::operand::{Operand, relabelled};
 use crate::expr::operation;
 use crate::expr::sort_key::{Purpose, key, keyed};
-use crate::expr::typed::{Shape, digits_of};
+use crate::expr::typed::{Shape, ValueType, digits_of};
 
 /// Digits that the sum of many values has more than each of them: enough for ten thousand million.
 const SUM_DIGITS: u8 = 10;
@@ -265,16 +265,22 @@ impl Pass<'_> {
             "array_agg" | ITEMS_OF | SORTED_OF | NUMBERS_OF => {
                 let (Some(operand), true) = (operands.pop(), operands.is_empty()) else { return Err(refused) };
                 if function == NUMBERS_OF && (operand.is_unknown() || is_number(operand.sql_type())) {
-                    return Ok((array_agg(&SqlType::Float8), vec![operand.coerced(&SqlType::Float8, parameters)?]));
+                    return Ok((
+                        array_agg(&ValueType::of(SqlType::Float8)),
+                        vec![operand.coerced(&SqlType::Float8, parameters)?],
+                    ));
                 }
                 if operand.is_unknown() {
                     return match function {
-                        ITEMS_OF => Ok((array_agg(&SqlType::Text), vec![operand.coerced(&SqlType::Text, parameters)?])),
+                        ITEMS_OF => {
+                            let text = operand.coerced(&SqlType::Text, parameters)?;
+                            Ok((array_agg(&ValueType::of(SqlType::Text)), vec![text]))
+                        }
                         SORTED_OF => Err(undetermined()),
                         _ => Err(refused),
                     };
                 }
-                Ok((array_agg(operand.sql_type()), vec![operand.expr]))
+                Ok((array_agg(&operand.value_type), vec![operand.expr]))
             }
             "regr_count" => {
                 if operands.len() != 2 || !numbers {

@@ -76,6 +76,11 @@ pub(super) fn windowed(window: Window) -> Result<LogicalPlan> {
 /// The value of a window function, with the type that [`windowed`] gives its column.
 pub(super) fn window_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
     let field = call.to_field(schema)?.1;
+    if let Expr::WindowFunction(function) = &call
+        && let Some(said) = said_of_argument(function.fun.name(), &function.params.args, &field, schema)?
+    {
+        return Ok(relabelled(call, &said));
+    }
     Ok(plain(call.clone(), &field).unwrap_or(call))
 }
 
@@ -83,7 +88,26 @@ pub(super) fn window_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
 /// are those of what it is made of.
 pub(super) fn aggregate_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
     let field = call.to_field(schema)?.1;
+    if let Expr::AggregateFunction(function) = &call
+        && let Some(said) = said_of_argument(function.func.name(), &function.params.args, &field, schema)?
+    {
+        return Ok(relabelled(call, &said));
+    }
     Ok(of_rows(call.clone(), &field).unwrap_or(call))
+}
+
+/// What a sum, and the least or the greatest value, is as its argument is: how its digits or spaces are shown. The engine says of these
+/// how they are laid out, and no more. `None` for all others.
+fn said_of_argument(name: &str, arguments: &[Expr], field: &Field, schema: &DFSchema) -> Result<Option<ValueType>> {
+    let ("min" | "max" | "sum", Some(argument)) = (name, arguments.first()) else { return Ok(None) };
+    let argument = argument.to_field(schema)?.1;
+    let sql_type = SqlType::declared_in(&argument);
+    let said = ValueType { sql_type, data_type: field.data_type().clone() };
+    Ok(match said.sql_type {
+        SqlType::Char(_) | SqlType::Quotient => Some(said),
+        SqlType::Numeric(None) if !said.is_obvious() => Some(said),
+        _ => None,
+    })
 }
 
 /// What was computed of several rows, where its type is another than PostgreSQL's.

@@ -18,7 +18,7 @@ use crate::functions::call::Call;
 use crate::functions::signature::Type::{Float4, Float8, Int4, Int8, Numeric, Text};
 use crate::functions::signature::{Arguments, Overload};
 use crate::input;
-use crate::output::write_decimal;
+use crate::output::{ShownDigits, write_decimal};
 use crate::sql_type::SqlType;
 
 /// Digits of a double precision and of a real that mean something.
@@ -107,7 +107,7 @@ fn decimal(value: i256, scale: i8, template: &NumberTemplate, out: &mut String) 
     let mut text = String::new();
     if template.exponent {
         // Writing to memory does not fail.
-        let _ = write_decimal(&mut text, value, scale, false);
+        let _ = write_decimal(&mut text, value, scale, ShownDigits::All);
         scientific(&decimal_exponent(&text, template.behind), out);
         return Ok(());
     }
@@ -115,7 +115,7 @@ fn decimal(value: i256, scale: i8, template: &NumberTemplate, out: &mut String) 
     // More digits behind the point than a numeric has are zeros.
     let places = i8::try_from(template.behind).unwrap_or(i8::MAX).min(scale.max(0));
     let moved = input::Digits::of(Some((PRECISION_MAX, places))).rescale(value, scale.saturating_sub(shift))?;
-    let _ = write_decimal(&mut text, moved, places, false);
+    let _ = write_decimal(&mut text, moved, places, ShownDigits::All);
     if template.behind > usize::from(places.unsigned_abs()) {
         if places == 0 {
             text.push('.');

@@ -104,9 +104,13 @@ fn form<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Form<'a> {
     match sql_type {
         SqlType::Json | SqlType::Jsonb if array.data_type() == &DataType::Utf8 => Form::Json,
         SqlType::Bool => Form::Bool,
-        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) => {
-            Form::Number(printed())
-        }
+        SqlType::Int2
+        | SqlType::Int4
+        | SqlType::Int8
+        | SqlType::Float4
+        | SqlType::Float8
+        | SqlType::Numeric(_)
+        | SqlType::Quotient => Form::Number(printed()),
         SqlType::Array(item) => match array.as_list_opt::<i32>() {
             Some(list) => Form::List(Box::new(JsonColumn::of(list.values(), item, style))),
             None => Form::Text(printed()),
@@ -148,7 +152,7 @@ fn fields_of(rows: &StructArray, style: Style) -> Vec<(String, JsonColumn<'_>)> 
     let field = |(field, column): (&FieldRef, _)| {
         let mut name = String::new();
         write_json_string(&mut name, field.name());
-        (name, JsonColumn::of(column, &SqlType::of_field(field), style))
+        (name, JsonColumn::of(column, &SqlType::declared_in(field), style))
     };
     rows.fields().iter().zip(rows.columns()).map(field).collect()
 }

@@ -12,6 +12,9 @@ use tablegate_types::sql_type::SqlType;
 use super::{Pass, Surroundings};
 use crate::expr::operand::Operand;
 
+/// The function that takes a text's spaces from its end.
+const WITHOUT_END: &str = "rtrim";
+
 impl Pass<'_> {
     /// The left operand as the operator looks at it, beside the right one if there is one alone.
     pub(super) fn as_left_of(
@@ -58,6 +61,11 @@ impl Pass<'_> {
         Ok(self.operand(self.cast_to(array, &trimmed)?, around.schema())?)
     }
 
+    /// A text as a `character(n)`: spaces at its end count for nothing.
+    pub(super) fn without_end(&self, text: Operand, around: &dyn Surroundings) -> SqlResult<Expr> {
+        self.bound_call(WITHOUT_END, vec![text], around)
+    }
+
     /// A value without a length may have spaces at its end.
     fn trimmed(&self, operand: Operand, around: &dyn Surroundings) -> SqlResult<Operand> {
         let is_text = matches!(operand.sql_type(), SqlType::Text | SqlType::Varchar(_));
@@ -68,7 +76,7 @@ impl Pass<'_> {
                 Ok(Operand { expr: Expr::Literal(text, metadata), value_type })
             }
             expr if is_text && !is_trimmed(&expr) => {
-                let trimmed = self.bound_call("rtrim", vec![Operand { expr, value_type }], around)?;
+                let trimmed = self.without_end(Operand { expr, value_type }, around)?;
                 Ok(self.operand(trimmed, around.schema())?)
             }
             expr => Ok(Operand { expr, value_type }),
@@ -77,7 +85,7 @@ impl Pass<'_> {
 }
 
 fn is_trimmed(expr: &Expr) -> bool {
-    matches!(expr, Expr::ScalarFunction(call) if call.func.name() == "rtrim")
+    matches!(expr, Expr::ScalarFunction(call) if call.func.name() == WITHOUT_END)
 }
 
 /// Whether a pattern matches whatever spaces are at the end of the text: it ends with a sign that is none, and anything may

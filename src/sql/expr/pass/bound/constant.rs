@@ -77,11 +77,10 @@ impl Pass<'_> {
             (Written::Implicitly, _) if is_narrowed(value.ty.oid, expr.ty.oid) => {
                 self.cast_to(self.bound_operand(value, around)?, &type_of(expr)?)
             }
-            // Spaces at the end of a char(n) count for nothing.
             (Written::Implicitly, _)
                 if expr.ty.oid == oids::BPCHAR && matches!(value.ty.oid, oids::VARCHAR | oids::TEXT) =>
             {
-                self.bound_call("rtrim", vec![self.bound_operand(value, around)?], around)
+                self.without_end(self.bound_operand(value, around)?, around)
             }
             (Written::Implicitly, _) => self.bound(value, around),
             (Written::Explicitly, CastMethod::Row | CastMethod::Domain) => {
@@ -89,7 +88,7 @@ impl Pass<'_> {
             }
             (Written::Explicitly, _) if expr.ty.oid == oids::BPCHAR && expr.ty.typmod < 0 => {
                 let text = self.cast_to(self.bound_operand(value, around)?, &SqlType::Text)?;
-                self.bound_call("rtrim", vec![self.operand(text, around.schema())?], around)
+                self.without_end(self.operand(text, around.schema())?, around)
             }
             (Written::Explicitly, _) => {
                 let to = type_of(expr)?;

@@ -290,11 +290,7 @@ impl Pass<'_> {
                         let name = Lookup::new(&BuiltInOnly).type_name(expr.ty.oid);
                         return Err(SqlError::not_supported(format!("a parameter of type {name}")));
                     }
-                    // Spaces at the end of a char(n) count for nothing.
-                    typed if expr.ty.oid == oids::BPCHAR => {
-                        let operand = self.operand(typed, schema)?;
-                        self.bound_call("rtrim", vec![operand], around)?
-                    }
+                    typed if expr.ty.oid == oids::BPCHAR => self.without_end(self.operand(typed, schema)?, around)?,
                     // It comes as a number, or as a name.
                     typed => self.named_by_parameter(typed, around)?,
                 }

@@ -98,23 +98,8 @@ impl Pass<'_> {
     ) -> SqlResult<Expr> {
         let order = self.bound_order(rows, around)?;
         let filter = self.bound_filter(rows, around)?;
-        let extreme = self.extreme_type(name, &arguments, around)?;
         let call = AggregateFunction::new_udf(aggregate_named(name)?, arguments, rows.is_distinct, filter, order, None);
-        let value = aggregate_value(self.aggregate(call, around.schema())?, around.schema())?;
-        Ok(match extreme {
-            Some(value_type) => relabelled(value, &value_type),
-            None => value,
-        })
-    }
-
-    /// The type of the least or the greatest `character(n)`, which the engine takes for a text.
-    fn extreme_type(&self, name: &str, arguments: &[Expr], around: &dyn Surroundings) -> SqlResult<Option<ValueType>> {
-        let [value] = arguments else { return Ok(None) };
-        if !matches!(name, "min" | "max") {
-            return Ok(None);
-        }
-        let operand = self.operand(value.clone(), around.schema())?;
-        Ok(Some(operand.value_type).filter(|found| matches!(found.sql_type, SqlType::Char(_))))
+        Ok(aggregate_value(self.aggregate(call, around.schema())?, around.schema())?)
     }
 
     /// An aggregate WITHIN GROUP, as a function of the array of the values: NULLs are left out, so there is one order upwards.
@@ -207,16 +192,11 @@ impl Pass<'_> {
         (window, query): (&BoundWindow, &BoundQuery),
         around: &dyn Surroundings,
     ) -> SqlResult<Expr> {
-        let extreme = self.extreme_type(name, &arguments, around)?;
         let mut call = WindowFunction::new(over_windows(name)?, arguments);
         call.params.filter = self.bound_filter(rows, around)?;
         let beyond = self.bound_window(window, query, &mut call, around)?;
         let call = self.window(call, beyond, around.schema())?;
-        let value = window_value(call, around.schema())?;
-        Ok(match extreme {
-            Some(value_type) => relabelled(value, &value_type),
-            None => value,
-        })
+        Ok(window_value(call, around.schema())?)
     }
 
     /// The average is a sum and a count, which are computed together with those that are asked for.
