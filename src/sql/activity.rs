@@ -178,6 +178,11 @@ impl Presence {
         };
     }
 
+    /// The text that the client sent last, cut where it is long.
+    pub(crate) fn query(&self) -> Arc<str> {
+        guard(&self.activity.now).query.clone()
+    }
+
     /// The client's turn.
     pub(crate) fn rest(&self, doing: Doing, transaction_began: Option<i64>) {
         let now = self.now();

@@ -219,6 +219,9 @@ impl Connection {
         self.send_notices();
         self.outbox.send(&failure.message(Gravity::Error));
         self.interrupts.count_error(failure);
+        if let Failure::Sql(error) = failure {
+            self.session.record_failure(failure.code(), error);
+        }
         self.session.fail();
         self.portals.clear();
     }

@@ -12,8 +12,10 @@ use tablegate_store::table::{Batch, CommitError, IfMatch, Operation, StoreError,
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::OnceCell;
 
-use super::counts::{self, Count, Counts};
+use super::counts::Count;
+use super::refusal::Refusal;
 use super::rule::Observed;
+use super::tally::{Counted, KINDS_MAX, Tally};
 use super::violation::{self, Client, Outcome, Violation, to_operations, violations};
 use super::{Footprint, storage};
 
@@ -35,7 +37,8 @@ pub(crate) struct Recorder {
 
 #[derive(Debug, Default)]
 struct State {
-    counts: Counts,
+    counts: Tally<Count>,
+    refusals: Tally<Refusal>,
     waiting: Vec<Violation>,
     /// How many violations the table holds.
     stored: usize,
@@ -47,6 +50,7 @@ struct State {
 pub(crate) struct Observations {
     pub violations: Vec<Violation>,
     pub counts: Vec<Count>,
+    pub refusals: Vec<Refusal>,
 }
 
 impl Recorder {
@@ -97,7 +101,7 @@ impl Recorder {
         now: EdmDateTime,
     ) {
         let mut state = self.state();
-        state.counts.add(client.application(), observed, outcome, now.unix_micros());
+        state.counts.count(Count::of(client.application(), observed, outcome, now.unix_micros()));
         match outcome {
             Outcome::Committed => state.stored += observed.breaches().len(),
             Outcome::RolledBack | Outcome::Split | Outcome::Torn => {
@@ -106,8 +110,22 @@ impl Recorder {
                 state.waiting.drain(..too_many);
             }
         }
-        if !std::mem::replace(&mut state.flush_is_due, true) {
-            self.flush_later();
+        self.flush_soon(&mut state);
+    }
+
+    /// Keeps a statement that was refused, unless PostgreSQL would refuse it too. `text` is what the client sent.
+    pub(crate) fn failed(
+        self: &Arc<Self>,
+        client: &Client,
+        sqlstate: &str,
+        error: &SqlError,
+        text: &str,
+        now: EdmDateTime,
+    ) {
+        if let Some(refusal) = Refusal::of(client.application(), sqlstate, error, text, now.unix_micros()) {
+            let mut state = self.state();
+            state.refusals.count(refusal);
+            self.flush_soon(&mut state);
         }
     }
 
@@ -115,7 +133,9 @@ impl Recorder {
     pub(crate) async fn flush(&self) {
         if let Err(error) = self.try_flush().await {
             tracing::warn!(%error, "what observe mode saw could not be written");
-            self.state().counts.all_changed();
+            let mut state = self.state();
+            state.counts.all_changed();
+            state.refusals.all_changed();
         }
     }
 
@@ -132,7 +152,7 @@ impl Recorder {
         }
         let state = self.state();
         violations.extend(state.waiting.iter().cloned());
-        Ok(Observations { violations, counts: state.counts.all() })
+        Ok(Observations { violations, counts: state.counts.all(), refusals: state.refusals.all() })
     }
 
     async fn load(&self) -> SqlResult<()> {
@@ -141,13 +161,21 @@ impl Recorder {
             Err(error) => return Err(error.into()),
         }
         let reader = self.store.reader();
-        let counts = storage::last_records(&*reader, counts::PARTITION, counts::PAIRS_MAX + 1).await?;
+        let counts = storage::last_records(&*reader, Count::PARTITION, KINDS_MAX + 1).await?;
+        let refusals = storage::last_records(&*reader, Refusal::PARTITION, KINDS_MAX + 1).await?;
         // What an interrupted flush left above the bound goes with the next one.
         let stored = storage::first_keys(&*reader, violation::PARTITION, 2 * VIOLATIONS_MAX).await?.len();
         let mut state = self.state();
         state.counts.load(counts);
+        state.refusals.load(refusals);
         state.stored = stored;
         Ok(())
+    }
+
+    fn flush_soon(self: &Arc<Self>, state: &mut State) {
+        if !std::mem::replace(&mut state.flush_is_due, true) {
+            self.flush_later();
+        }
     }
 
     /// A moment later the recorder may be gone, and its store closed.
@@ -165,22 +193,28 @@ impl Recorder {
 
     async fn try_flush(&self) -> SqlResult<()> {
         let _one_at_a_time = self.one_flush.lock().await;
-        let (changed, waiting) = {
+        {
             let mut state = self.state();
             state.flush_is_due = false;
-            (state.counts.take_changed()?, std::mem::take(&mut state.waiting))
-        };
-        if changed.is_empty() && waiting.is_empty() {
-            return Ok(());
+            if state.waiting.is_empty() && !state.counts.has_changed() && !state.refusals.has_changed() {
+                return Ok(());
+            }
         }
         self.get_ready().await?;
+        let (counts, refusals, waiting) = {
+            let mut state = self.state();
+            let (counts, refusals) = (state.counts.take_changed()?, state.refusals.take_changed()?);
+            (counts, refusals, std::mem::take(&mut state.waiting))
+        };
         let count = waiting.len();
         if let Err(error) = self.write(to_operations(&waiting)?).await {
             self.state().waiting.splice(0..0, waiting);
             return Err(error);
         }
         self.state().stored += count;
-        self.write(changed.into_iter().map(Operation::InsertOrReplace).collect()).await?;
+        for changed in [counts, refusals] {
+            self.write(changed.into_iter().map(Operation::InsertOrReplace).collect()).await?;
+        }
         self.drop_oldest().await
     }
 

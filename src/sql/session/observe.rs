@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tablegate_types::error::{Notice, SqlResult};
+use tablegate_types::error::{Notice, SqlError, SqlResult};
 
 use super::Session;
 use crate::observe::{Client, Footprint, Observed, Outcome, SeenStatement};
@@ -34,6 +34,15 @@ impl Session {
         if !observed.statements().is_empty() {
             self.engine.counters().add_breaches(observed);
             self.engine.recorder().ended(&self.client(), observed, footprint, outcome, self.engine.now());
+        }
+    }
+
+    /// A client was told that its statement failed.
+    pub fn record_failure(&self, sqlstate: &str, error: &SqlError) {
+        if self.settings.egt_mode() == EgtMode::Observe
+            && let Some(presence) = &self.presence
+        {
+            self.engine.recorder().failed(&self.client(), sqlstate, error, &presence.query(), self.engine.now());
         }
     }
 

@@ -1,4 +1,4 @@
-//! The views of observe mode: `egt_violations` and `egt_transactions`.
+//! The views of observe mode: `egt_violations`, `egt_transactions` and `refused_statements`.
 //!
 //! They are relations of `pg_catalog`, so that their bare names find them and tools that dump a database leave them out.
 //!
@@ -12,6 +12,9 @@
 //! `egt_transactions` has a row for each application and shape of its writing transactions: how many there were, and of
 //! these how many `fitted` one entity group transaction, were committed although they were `violating` its rules, were
 //! `split`, or were `rolled_back`.
+//!
+//! `refused_statements` has a row for each application, SQLSTATE and shape of a statement that was refused for what PostgreSQL would do:
+//! the `message`, `detail` and `hint` that it got first, that `statement`, and how many `times`.
 
 use super::Rows;
 use crate::pg_catalog::cells::Cell;
@@ -49,6 +52,23 @@ pub(super) fn transactions(context: &FunctionContext, rows: &mut Rows) {
             ("rolled_back", Cell::count(count.rolled_back)),
             ("first_seen", Cell::Int(count.first_seen)),
             ("last_seen", Cell::Int(count.last_seen)),
+        ]);
+    }
+}
+
+pub(super) fn refused(context: &FunctionContext, rows: &mut Rows) {
+    for refusal in &context.observations.refusals {
+        rows.push([
+            ("application_name", refusal.application_name.as_str().into()),
+            ("sqlstate", refusal.sqlstate.as_str().into()),
+            ("message", refusal.message.as_str().into()),
+            ("detail", refusal.detail.as_deref().into()),
+            ("hint", refusal.hint.as_deref().into()),
+            ("statement", refusal.statement.as_str().into()),
+            ("shape", refusal.shape.as_str().into()),
+            ("times", Cell::count(refusal.times)),
+            ("first_seen", Cell::Int(refusal.first_seen)),
+            ("last_seen", Cell::Int(refusal.last_seen)),
         ]);
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn provider(layout: &'static Layout, context: &FunctionContext) -> Sq
 
 /// Whether its rows are what observe mode saw.
 pub(super) fn shows_observations(layout: &Layout) -> bool {
-    layout.schema == "pg_catalog" && matches!(layout.name, "egt_violations" | "egt_transactions")
+    layout.schema == "pg_catalog" && matches!(layout.name, "egt_violations" | "egt_transactions" | "refused_statements")
 }
 
 fn fill_of(layout: &Layout) -> Option<Fill> {
@@ -91,6 +91,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_user" | "pg_shadow") => roles::users,
         ("pg_catalog", "egt_violations") => egt::violations,
         ("pg_catalog", "egt_transactions") => egt::transactions,
+        ("pg_catalog", "refused_statements") => egt::refused,
         ("pg_catalog", "pg_settings") => settings::settings,
         ("pg_catalog", "pg_stat_ssl") => ssl::ssl,
         ("pg_catalog", "pg_stat_activity") => activity::sessions,

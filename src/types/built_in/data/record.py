@@ -18,6 +18,7 @@ HERE = pathlib.Path(__file__).parent
 OWN = (
     "egt_violations",
     "egt_transactions",
+    "refused_statements",
     "schema_findings",
     "statement_statistics",
     "column_origins",
