@@ -85,7 +85,7 @@ async fn record(setup: Vec<String>, mut schedules: Vec<Schedule>) {
     for schedule in &mut schedules {
         let mut sessions = Sessions::new(address, postgres::USER);
         let client = sessions.client("z").await;
-        client.batch_execute("DROP TABLE IF EXISTS t, u").await.unwrap();
+        client.batch_execute("DROP TABLE IF EXISTS t, u, w CASCADE").await.unwrap();
         for statement in &setup {
             client.batch_execute(statement).await.unwrap();
         }

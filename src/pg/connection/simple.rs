@@ -13,6 +13,9 @@ use crate::halt::Halt;
 use crate::params::Format;
 use crate::rows::{self, Cursor};
 
+/// So often a statement is planned again whose tables are changed between its plan and its locks.
+const PLANNED_AGAIN_MAX: usize = 5;
+
 /// Query.
 pub(super) async fn query(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
     let text = body::query(body)?;
@@ -62,13 +65,23 @@ async fn run_repeated(connection: &mut Connection, text: &str) -> Result<bool, H
 }
 
 async fn run(connection: &mut Connection, statement: Statement, position: Position) -> Result<(), Halt> {
-    let prepared = connection.prepare(statement, &[]).await?;
+    let mut prepared = connection.prepare(statement, &[]).await?;
     if !prepared.parameters.is_empty() {
         return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1").into());
     }
     let format = if prepared.is_binary { Format::Binary } else { Format::Text };
-    let outcome = connection.execute(&prepared, Vec::new(), position).await?;
-    finish(connection, outcome, format, position).await
+    let mut outcome = connection.execute(&prepared, Vec::new(), position).await;
+    for _ in 0..PLANNED_AGAIN_MAX {
+        match outcome {
+            // A table was changed while its lock was waited for. The client has not been told of any columns yet.
+            Err(Halt::Statement(failure)) if failure.is_plan_changed() => {
+                prepared = connection.prepare(prepared.statement().clone(), &[]).await?;
+                outcome = connection.execute(&prepared, Vec::new(), position).await;
+            }
+            _ => break,
+        }
+    }
+    finish(connection, outcome?, format, position).await
 }
 
 /// Sends what a statement gives, and says that it is complete.

@@ -36,7 +36,7 @@ pub struct StagedCatalog {
     comments: Option<Arc<SharedComments>>,
     /// Where the sequences stand that are new or start again: they count in this transaction alone.
     counters: BTreeMap<PlacedName, OwnCounter>,
-    /// The versions of the entries of sequences that got another name: none may have given out values since.
+    /// The versions of the entries of sequences that got another name, or count otherwise: none may have given out values since.
     moved: BTreeMap<PlacedName, ETag>,
     /// Owners and grants, by the OID of the object.
     accesses: BTreeMap<u32, Arc<Access>>,
@@ -75,6 +75,11 @@ impl StagedCatalog {
         self.tables.keys().any(|name| name.place.is_temporary())
     }
 
+    /// Where the rows of the tables are that it declares.
+    pub fn stored_tables(&self) -> impl Iterator<Item = &StoredTable> {
+        self.tables.values().flatten().map(|table| &table.relation.stored)
+    }
+
     /// Declares a table, or declares it anew.
     ///
     /// # Errors
@@ -99,6 +104,12 @@ impl StagedCatalog {
     pub fn start_sequence(&mut self, sequence: Sequence, state: SequenceState) {
         self.counters.insert(sequence.placed_name(), Arc::new(Mutex::new(state)));
         self.put_sequence(sequence);
+    }
+
+    /// A sequence that counts in the store counts otherwise, in this transaction first, from where it stands in this version of its entry.
+    pub fn recount_sequence(&mut self, version: ETag, sequence: Sequence, state: SequenceState) {
+        self.moved.insert(sequence.placed_name(), version);
+        self.start_sequence(sequence, state);
     }
 
     /// A sequence that counts in the store goes on under another name, from where it stands in this version of its entry.
@@ -285,7 +296,7 @@ impl StagedCatalog {
                 (Some(old), Some(new)) => Some(match self.state_of(new) {
                     // Dropped and made again: the entry's old properties are not the new one's.
                     Some(state) if old.oid != new.oid => Operation::Replace(new.to_entity(state)?, version()),
-                    Some(state) => Operation::Merge(new.to_entity(state)?, IfMatch::Any),
+                    Some(state) => Operation::Merge(new.to_entity(state)?, version()),
                     // How far its values are given out is not the transaction's to change.
                     None => Operation::Merge(new.definition()?, IfMatch::Any),
                 }),

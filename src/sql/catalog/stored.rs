@@ -20,12 +20,11 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::mpsc;
 
 use super::declaration::Declaration;
-use super::found::derived_table_name;
 use super::scratch::ScratchTable;
 use super::view::CatalogView;
 use super::{Catalog, Parts, Shared, duplicate_stored, entry, is_hidden};
 use crate::place::{Place, Readers, StoredTable};
-use crate::relation::Relation;
+use crate::relation::RelationKind;
 
 /// So long the name of a dropped table rests: the service refuses it for 40 s or more, and what another gateway knows of
 /// the old table is a second old.
@@ -101,10 +100,14 @@ impl Catalog {
             return Err(duplicate_stored(&declaration.name, &stored));
         }
         match view.stored_as(readers, &StoredTable::new(declaration.place, stored.clone())).await? {
-            Some(owner) if is_chosen || is_named_for(&owner, &stored) => {
+            Some(owner)
+                if is_chosen
+                    || owner.kind == RelationKind::Found
+                    || owner.name.eq_ignore_ascii_case(&declaration.name) =>
+            {
                 return Err(duplicate_stored(&declaration.name, &stored));
             }
-            // It was renamed, and keeps what it is stored as: the name alone is free.
+            // It was renamed, and keeps what it is stored as, or its name is another to SQL alone (`key_value`, `keyvalue`).
             Some(_) => return self.make_next(declaration).await,
             None => {}
         }
@@ -138,11 +141,6 @@ impl Catalog {
         let made = tokio::spawn(async move { shared.make(name).await }).await;
         made.map_err(|error| SqlError::new(ErrorKind::Internal, error.to_string()))?
     }
-}
-
-/// Whether a table is stored under the name that its own name stands for.
-fn is_named_for(owner: &Relation, stored: &TableName) -> bool {
-    derived_table_name(&owner.name).eq_ignore_ascii_case(stored.as_str())
 }
 
 impl Shared {

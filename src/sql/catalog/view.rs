@@ -48,6 +48,11 @@ impl CatalogMoment {
         self.state.version
     }
 
+    /// Whether a table of these rows was declared then.
+    pub fn has_stored(&self, stored: &StoredTable) -> bool {
+        self.state.owner_of(stored).is_some()
+    }
+
     /// What a transaction with these changes sees of it.
     pub fn view(&self, staged: &StagedCatalog, own: &SessionCatalog) -> (Readers, CatalogView) {
         let state = staged.over(own.over(&self.state));

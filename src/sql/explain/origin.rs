@@ -20,6 +20,7 @@ use super::nodes::{Kind, kind_of};
 use crate::expr::{of_column, printed_physical};
 use crate::range_join::RangeJoinExec;
 use crate::scan::EntityScanExec;
+use crate::turns::asked_of_pairs;
 
 /// How columns of tables are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub(super) fn join_filter(
     left: &Arc<dyn ExecutionPlan>,
     right: &Arc<dyn ExecutionPlan>,
 ) -> String {
-    printed_physical(filter.expression(), &|column| {
+    printed_physical(asked_of_pairs(filter.expression()), &|column| {
         let of = filter.column_indices().get(column.index())?;
         match of.side {
             JoinSide::Left => origin(left, of.index, Called::OfTable),

@@ -18,7 +18,7 @@ use super::kernels::Computation;
 use super::quantified::Quantified;
 use super::sample::Sampled;
 use super::typed::ValueType;
-use super::{array_constructor, comparison};
+use super::{array_constructor, comparison, is_number_of_set};
 use crate::syntax::shown_labels;
 
 /// The expression, in parentheses where it is none of one word.
@@ -137,6 +137,9 @@ pub(super) fn called(function: &str, arguments: &[String]) -> String {
 /// A column that the plan has named after what is computed in it stands in parentheses, as in PostgreSQL. A number that keeps it apart
 /// from others is left out.
 pub(crate) fn of_column(name: &str) -> String {
+    if is_number_of_set(name) {
+        return "GROUPING".to_owned();
+    }
     let name = shown_labels(name);
     let name = match name.rsplit_once('#') {
         Some((own, number)) if !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()) => own.into(),

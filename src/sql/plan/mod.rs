@@ -25,6 +25,7 @@ mod once;
 mod origins;
 mod outputs;
 mod over_rows;
+mod parameters;
 mod planned_query;
 mod planner;
 mod running;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
-use datafusion::common::{ParamValues, ScalarValue};
+use datafusion::common::ScalarValue;
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
@@ -19,6 +19,7 @@ use super::constant::{awaited_row, computed_row, constant_row};
 use super::held_rows::HeldRows;
 use super::once::OncePlanner;
 use super::outputs::Run;
+use super::parameters::with_values;
 use super::planned_query::PlannedQuery;
 use super::planner::Planner;
 use super::{in_lists, joins};
@@ -78,7 +79,7 @@ impl Planner<'_> {
             let values = parameters.iter().enumerate();
             let types = |index| query.parameters.get(index).unwrap_or(&SqlType::Text);
             let values = values.map(|(index, value)| expr::parameter_value(value, types(index)));
-            query.plan.clone().replace_params_with_values(&ParamValues::List(values.collect()))?
+            with_values(query.plan.clone(), &values.collect::<Vec<_>>())?
         };
         let plan = match (expr::is_foldable(&plan)?, self.style() == Style::PLAIN) {
             // Most plans are taken as they are.

@@ -9,7 +9,7 @@ use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::views::check_types_free;
 use super::{Position, Session};
-use crate::catalog::{Access, CatalogView, Declaration, SequenceOwner, duplicate_table};
+use crate::catalog::{Access, CatalogView, Declaration, Sequence, SequenceOwner, duplicate_table};
 use crate::ddl::{self, Alteration, Renaming, RowCheck, Written};
 use crate::dml::{contains_nulls, is_there_row};
 use crate::outcome::{CommandTag, Outcome};
@@ -137,13 +137,14 @@ impl Session {
         let columns = dropped.iter().map(|column| Needed::column(oid, table, column));
         let key = dropped_key.iter().map(|constraint| Needed::primary_key(oid, table, constraint));
         let needed: Vec<Needed<'_>> = columns.chain(key).collect();
-        self.drop_dependents(&needed, command.alter.operations.iter().any(ddl::drops_with_cascade)).await?;
+        let cascade = command.alter.operations.iter().any(ddl::drops_with_cascade);
+        self.drop_dependents(&needed, cascade).await?;
         self.notices.extend(notices.iter().cloned());
         self.drop_references(cascaded).await?;
-        self.drop_sequences_of(&reads.catalog, relation, |owner| {
+        let is_dropped = |owner: &SequenceOwner| {
             dropped.contains(&owner.column) || (owner.identity && uncounted.contains(&owner.column))
-        })
-        .await?;
+        };
+        self.drop_sequences_of(&reads.catalog, relation, is_dropped, cascade).await?;
         let declaration = self.carry_out(relation, &alteration).await?;
         let after = declaration.relation()?;
         for check in checks {
@@ -164,7 +165,9 @@ impl Session {
         let placed = table.placed_name().beside(&identity.sequence);
         self.claim(&placed).await?;
         match self.reads().catalog.sequence(&placed) {
-            Some(sequence) if *given != GivenOptions::default() => self.change_sequence(&sequence, given).await,
+            Some(sequence) if *given != GivenOptions::default() => {
+                self.change_sequence(&sequence, given, Position::Last).await
+            }
             _ => Ok(()),
         }
     }
@@ -214,10 +217,17 @@ impl Session {
         catalog: &CatalogView,
         relation: &Relation,
         is_dropped: impl Fn(&SequenceOwner) -> bool,
+        cascade: bool,
     ) -> SqlResult<()> {
         let owned = catalog.sequences_of(relation.oid);
         let dropped = owned.filter(|sequence| sequence.owner.as_ref().is_some_and(&is_dropped));
-        for name in dropped.map(|sequence| sequence.placed_name()).collect::<Vec<_>>() {
+        let dropped: Vec<Arc<Sequence>> = dropped.cloned().collect();
+        for sequence in &dropped {
+            let column = sequence.owner.as_ref().map_or("", |owner| owner.column.as_str());
+            let what = format!("column {column} of table {}", relation.name);
+            self.release_sequences(std::slice::from_ref(sequence), relation, &what, cascade).await?;
+        }
+        for name in dropped.iter().map(|sequence| sequence.placed_name()) {
             self.claim(&name).await?;
             self.transaction.catalog_mut().remove_sequence(name);
         }

@@ -110,7 +110,7 @@ impl Session {
                 false => Box::pin(self.refreshed(change, &run)).await?,
             };
             let dml = fresh.as_ref().unwrap_or(change.dml);
-            self.check_target(dml).await?;
+            self.check_targets(&dml.targets()).await?;
             match self.change_once(dml, &run, parameters, unit, claims.take()).await? {
                 Pass::Conflict(kept) => {
                     claims = kept;
@@ -184,15 +184,23 @@ impl Session {
         Ok(())
     }
 
-    /// A transaction that reads one snapshot can only write to tables that are still what they were then.
-    async fn check_target(&self, dml: &PreparedDml) -> SqlResult<()> {
+    /// A transaction that reads one snapshot can only write to tables that are still what they were then: what is written must be
+    /// right by what is declared now.
+    ///
+    /// # Errors
+    /// 40001 for a table that another transaction has changed since.
+    pub(super) async fn check_targets(&self, relations: &[&Arc<Relation>]) -> SqlResult<()> {
         if self.transaction.snapshot().is_none() {
             return Ok(());
         }
         let (readers, catalog) = self.engine.catalog().view(self.transaction.catalog(), &self.own);
-        for relation in dml.targets() {
+        for relation in relations {
             let current = catalog.relation(&readers, &relation.placed_name()).await?;
-            if current.is_none_or(|current| current.stored != relation.stored) {
+            let is_same = current.is_some_and(|current| match relation.kind {
+                RelationKind::Found => current.stored == relation.stored,
+                _ => current.still_serves(relation),
+            });
+            if !is_same {
                 let message = "could not serialize access due to concurrent update";
                 return Err(SqlError::new(ErrorKind::SerializationFailure, message)
                     .with_detail(format!("Table \"{}\" was truncated, changed or dropped.", relation.name))

@@ -43,7 +43,12 @@ impl Session {
             self.lock_table(relation, TableMode::AccessShare).await?;
         }
         let columns = columns(&planned.columns, command)?;
-        let made = self.declare_table(&declared(command, &columns)?).await?;
+        // The query reads the snapshot of its transaction, but the name must be free as it is now.
+        let declared = declared(command, &columns)?;
+        self.reads_past_snapshot = true;
+        let made = self.declare_table(&declared).await;
+        self.reads_past_snapshot = false;
+        let made = made?;
         let tag = match made {
             Some(name) if command.with_data => {
                 CommandTag::Counted("SELECT", self.load(&name, &planned, parameters).await?)

@@ -128,6 +128,12 @@ impl Session {
         for relation in &relations {
             self.drop_table(relation);
         }
+        for relation in &relations {
+            // Of the tables that go none holds another one up.
+            let owned: Vec<Arc<Sequence>> = reads.catalog.sequences_of(relation.oid).cloned().collect();
+            let what = format!("table {}", relation.name);
+            self.release_sequences(&owned, relation, &what, drop.cascade).await?;
+        }
         self.settle(position).await?;
         Ok(Outcome::Done(CommandTag::Plain("DROP TABLE")))
     }

@@ -125,6 +125,8 @@ pub struct Session {
     /// Something was done that the end of its transaction counts.
     is_transacting: bool,
     transaction: Transaction,
+    /// The statement that runs reads what there is, and not the snapshot of its transaction.
+    reads_past_snapshot: bool,
     /// Its temporary tables.
     own: SessionCatalog,
     login: Arc<Login>,
@@ -188,6 +190,7 @@ impl Session {
             measure: None,
             is_transacting: false,
             transaction,
+            reads_past_snapshot: false,
             login: Arc::new(login),
             rights,
             is_user: false,
@@ -464,6 +467,7 @@ impl Session {
 
     async fn begin_statement(&mut self, statement: &Statement) {
         let modes = self.modes();
+        self.reads_past_snapshot = statement.declares();
         self.own.look_behind_public(self.settings.looks_for_temporary_last());
         self.settings.show_modes(modes);
         self.transaction.claims_mut().begin_statement(self.settings.lock_timeout(), modes.isolation.keeps_snapshot());
@@ -498,13 +502,16 @@ impl Session {
         let written = own.iter().map(|(table, own)| (table.clone(), own.observed().clone())).collect();
         let staged = self.transaction.catalog();
         let moments = self.engine.moments(self.transaction.began(), self.settings.style());
-        let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
+        let snapshot = self.transaction.snapshot().filter(|_| !self.reads_past_snapshot);
+        let Some(Snapshot { moment, serial }) = snapshot else {
             let (readers, catalog) = self.engine.catalog().view(staged, &self.own);
             let catalog = catalog.with_written(written);
             return self.watched(Reads::new(readers, catalog, own, moments));
         };
         let (mut readers, catalog) = moment.view(staged, &self.own);
-        let made: BTreeSet<_> = self.transaction.writes().made_tables().cloned().collect();
+        // Tables that the snapshot does not have: the transaction has made them, or declares what others made since.
+        let declared = staged.stored_tables().filter(|stored| !moment.has_stored(stored));
+        let made: BTreeSet<_> = self.transaction.writes().made_tables().chain(declared).cloned().collect();
         if !made.is_empty() {
             readers = readers.reading_made(made, self.engine.catalog().view(staged, &self.own).0);
         }

@@ -205,7 +205,7 @@ impl Prepared {
         &self.statement.text
     }
 
-    pub(super) fn statement(&self) -> &Statement {
+    pub fn statement(&self) -> &Statement {
         &self.statement
     }
 

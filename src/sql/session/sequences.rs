@@ -13,6 +13,7 @@ use crate::catalog::{
 use crate::outcome::{CommandTag, Outcome};
 use crate::place::{Place, PlacedName};
 use crate::plan::{placed_name, resolve_column, schema_and_table};
+use crate::relation::Relation;
 use crate::syntax::{AlterSequence, CreateSequence, DropObjects, GivenOptions};
 use crate::{ddl, sequence};
 
@@ -64,13 +65,18 @@ impl Session {
             self.settle(position).await?;
             return Ok(done);
         }
-        self.change_sequence(&old, &alter.options).await?;
+        self.change_sequence(&old, &alter.options, position).await?;
         self.settle(position).await?;
         Ok(done)
     }
 
     /// Gives a sequence other options, and lets it begin anew where they say so.
-    pub(super) async fn change_sequence(&mut self, old: &Arc<Sequence>, given: &GivenOptions) -> SqlResult<()> {
+    pub(super) async fn change_sequence(
+        &mut self,
+        old: &Arc<Sequence>,
+        given: &GivenOptions,
+        position: Position,
+    ) -> SqlResult<()> {
         refuse_name_option(given)?;
         if !old.place.is_temporary() {
             // What is reserved was reserved as the sequence counted so far.
@@ -89,11 +95,18 @@ impl Session {
             check_owner_may_change(catalog, old)?;
             new.owner = owner;
         }
+        // What follows in the transaction counts by the new options, and nobody else does before it is committed.
+        let is_followed = self.transaction.in_block() || position == Position::MoreFollow;
+        let counts_in_store = !old.place.is_temporary() && catalog.own_counter(&old.placed_name()).is_none();
+        let stored = match is_followed && counts_in_store && restart.is_none() && new.options != old.options {
+            true => Some(self.engine.sequences().stored_state(old).await?),
+            false => None,
+        };
         let staged = self.transaction.catalog_mut();
-        if restart.is_some() {
-            staged.start_sequence(new, state);
-        } else {
-            staged.put_sequence(new);
+        match (restart, stored) {
+            (Some(_), _) => staged.start_sequence(new, state),
+            (None, Some((state, version))) => staged.recount_sequence(version, new, state),
+            (None, None) => staged.put_sequence(new),
         }
         Ok(())
     }
@@ -162,7 +175,7 @@ impl Session {
             check_not_identity(&reads.catalog, &sequence)?;
             let dependents: Vec<Declaration> = ddl::counting_with(&reads.catalog, &placed).cloned().collect();
             if !dependents.is_empty() && !drop.cascade {
-                return Err(still_needed(&sequence, &dependents));
+                return Err(still_needed(&format!("sequence {name}"), &sequence, &dependents));
             }
             for declaration in dependents {
                 self.drop_defaults(declaration, name).await?;
@@ -171,6 +184,32 @@ impl Session {
         }
         self.settle(position).await?;
         Ok(Outcome::Done(CommandTag::Plain("DROP SEQUENCE")))
+    }
+
+    /// Sequences go with the table or the column that they belong to. Other tables whose defaults count with them hold that up.
+    ///
+    /// # Errors
+    /// 2BP01 for such defaults, unless they are to be dropped too.
+    pub(super) async fn release_sequences(
+        &mut self,
+        sequences: &[Arc<Sequence>],
+        of: &Relation,
+        what: &str,
+        cascade: bool,
+    ) -> SqlResult<()> {
+        let reads = self.reads();
+        for sequence in sequences {
+            let placed = sequence.placed_name();
+            let counting = ddl::counting_with(&reads.catalog, &placed);
+            let dependents: Vec<Declaration> = counting.filter(|table| table.oid != of.oid).cloned().collect();
+            if !dependents.is_empty() && !cascade {
+                return Err(still_needed(what, sequence, &dependents));
+            }
+            for declaration in dependents {
+                self.drop_defaults(declaration, &sequence.name).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes away the defaults that DROP SEQUENCE ... CASCADE drops too.
@@ -243,7 +282,7 @@ fn check_not_identity(catalog: &CatalogView, sequence: &Sequence) -> SqlResult<(
         .with_hint(format!("You can drop column {column} of table {table} instead.")))
 }
 
-fn still_needed(sequence: &Sequence, dependents: &[Declaration]) -> Box<SqlError> {
+fn still_needed(what: &str, sequence: &Sequence, dependents: &[Declaration]) -> Box<SqlError> {
     let name = &sequence.name;
     let lines: Vec<String> = dependents
         .iter()
@@ -254,7 +293,7 @@ fn still_needed(sequence: &Sequence, dependents: &[Declaration]) -> Box<SqlError
             ddl::counts_with(d, name).map(line)
         })
         .collect();
-    let message = format!("cannot drop sequence {name} because other objects depend on it");
+    let message = format!("cannot drop {what} because other objects depend on it");
     SqlError::new(ErrorKind::DependentObjects, message)
         .with_detail(lines.join("\n"))
         .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")

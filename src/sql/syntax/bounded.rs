@@ -66,6 +66,38 @@ impl BoundedDialect {
     }
 }
 
+/// Whether a parenthesis follows the name of a function.
+fn is_call(parser: &Parser, parenthesis: usize) -> bool {
+    let mut before = (0..parenthesis).rev().map(|at| &parser.token_at(at).token);
+    let name = before.find(|token| !matches!(token, Token::Whitespace(_)));
+    let Some(Token::Word(name)) = name else { return false };
+    let asks = [
+        Keyword::ALL,
+        Keyword::AND,
+        Keyword::ANY,
+        Keyword::ARRAY,
+        Keyword::AS,
+        Keyword::BY,
+        Keyword::CASE,
+        Keyword::ELSE,
+        Keyword::EXISTS,
+        Keyword::FROM,
+        Keyword::HAVING,
+        Keyword::IN,
+        Keyword::LATERAL,
+        Keyword::NOT,
+        Keyword::ON,
+        Keyword::OR,
+        Keyword::RETURNING,
+        Keyword::SELECT,
+        Keyword::SOME,
+        Keyword::THEN,
+        Keyword::WHEN,
+        Keyword::WHERE,
+    ];
+    name.quote_style.is_some() || !asks.contains(&name.keyword)
+}
+
 /// Whether a query begins here that the parser would take for an expression: `VALUES (..)`, which is no call, and
 /// `(SELECT ..) UNION ..` or `(SELECT ..) LIMIT ..`, behind an opening parenthesis.
 fn begins_query(parser: &Parser) -> bool {
@@ -111,6 +143,10 @@ fn begins_query(parser: &Parser) -> bool {
         }
     }
     let behind = ahead.next().map_or(Keyword::NoKeyword, keyword);
+    if behind == Keyword::ORDER && is_call(parser, current) {
+        // The order is that of an aggregate's rows, and not of the sub-query that is its argument.
+        return false;
+    }
     matches!(
         behind,
         Keyword::UNION

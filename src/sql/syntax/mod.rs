@@ -115,6 +115,28 @@ impl Statement {
         );
         !does_not
     }
+
+    /// Whether it changes what is declared. It looks at what there is when it has its locks, whatever the snapshot of its transaction
+    /// shows: what others have declared and written since must not be undone by it.
+    pub(super) fn declares(&self) -> bool {
+        matches!(
+            &self.command,
+            Command::CreateTable(_)
+                | Command::AlterTable(_)
+                | Command::DropTable(_)
+                | Command::CreateView(_)
+                | Command::DropView(_)
+                | Command::CreateSequence(_)
+                | Command::AlterSequence(_)
+                | Command::DropSequence(_)
+                | Command::CreateIndex(_)
+                | Command::DropIndex(_)
+                | Command::RenameIndex(_)
+                | Command::Comment(_)
+                | Command::Truncate(_)
+                | Command::Grant(_)
+        )
+    }
 }
 
 pub(super) fn is_significant(token: &TokenWithSpan) -> bool {

@@ -28,6 +28,11 @@ pub(super) struct Condition {
     interrupt: Interrupt,
 }
 
+/// What is asked of pairs, by a condition that is one of these or none.
+pub(crate) fn asked_of_pairs(condition: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExpr> {
+    condition.downcast_ref::<Condition>().map_or(condition, |condition| &condition.inner)
+}
+
 impl Condition {
     pub(super) fn new(inner: Arc<dyn PhysicalExpr>, interrupt: Interrupt) -> Self {
         Self { inner, interrupt }

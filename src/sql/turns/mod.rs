@@ -17,6 +17,7 @@ mod pace;
 mod rule;
 mod stream;
 
+pub(super) use self::condition::asked_of_pairs;
 pub(super) use self::pace::Pace;
 pub(super) use self::rule::in_turns;
 pub(super) use self::stream::Turns;

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use arrow::error::ArrowError;
-use datafusion_common::{DataFusionError, SchemaError};
+use datafusion_common::DataFusionError;
 use tablegate_store::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
 use tablegate_store::model::{KeyError, NameError, PropertyError};
 use tablegate_store::table::{BatchError, GroupError, StoreError};
@@ -128,11 +128,12 @@ impl From<DataFusionError> for Box<SqlError> {
         match error {
             DataFusionError::External(inner) => from_external(inner),
             DataFusionError::ArrowError(inner, _) => (*inner).into(),
-            DataFusionError::SchemaError(inner, _) => from_schema_error(&inner),
             DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => (*inner).into(),
             DataFusionError::Shared(inner) => from_shared(&inner),
             DataFusionError::Collection(mut errors) if !errors.is_empty() => errors.remove(0).into(),
-            DataFusionError::Plan(_) | DataFusionError::NotImplemented(_) => unplanned(),
+            DataFusionError::Plan(_) | DataFusionError::NotImplemented(_) | DataFusionError::SchemaError(..) => {
+                unplanned()
+            }
             DataFusionError::ResourcesExhausted(text) => {
                 SqlError::new(ErrorKind::OutOfMemory, "out of the query memory limit")
                     .with_detail(text)
@@ -178,7 +179,7 @@ fn from_shared(error: &DataFusionError) -> Box<SqlError> {
     }
     match error.find_root() {
         DataFusionError::ResourcesExhausted(text) => DataFusionError::ResourcesExhausted(text.clone()).into(),
-        DataFusionError::Plan(_) | DataFusionError::NotImplemented(_) => unplanned(),
+        DataFusionError::Plan(_) | DataFusionError::NotImplemented(_) | DataFusionError::SchemaError(..) => unplanned(),
         DataFusionError::Execution(text) => from_execution_text(text),
         DataFusionError::ArrowError(arrow, _) => match &**arrow {
             ArrowError::DivideByZero => SqlError::new(ErrorKind::DivisionByZero, "division by zero"),
@@ -188,25 +189,6 @@ fn from_shared(error: &DataFusionError) -> Box<SqlError> {
             other => SqlError::new(ErrorKind::Internal, other.to_string()),
         },
         other => SqlError::new(ErrorKind::Internal, first_line(&other.strip_backtrace())),
-    }
-}
-
-fn from_schema_error(error: &SchemaError) -> Box<SqlError> {
-    match error {
-        SchemaError::FieldNotFound { field, .. } => {
-            let column = field.name();
-            let message = match &field.relation {
-                Some(table) => format!("column {}.{column} does not exist", table.table()),
-                None => format!("column \"{column}\" does not exist"),
-            };
-            SqlError::new(ErrorKind::UndefinedColumn, message)
-        }
-        SchemaError::AmbiguousReference { field } => {
-            SqlError::new(ErrorKind::AmbiguousColumn, format!("column reference \"{}\" is ambiguous", field.name()))
-        }
-        SchemaError::DuplicateQualifiedField { name, .. } | SchemaError::DuplicateUnqualifiedField { name } => {
-            SqlError::new(ErrorKind::DuplicateColumn, format!("column name \"{name}\" appears more than once"))
-        }
     }
 }
 

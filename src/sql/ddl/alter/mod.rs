@@ -130,7 +130,9 @@ impl Alteration<'_> {
         if !self.must_rewrite {
             return None;
         }
-        let keeps_keys = before.codec == after.codec && before.generated_partition == after.generated_partition;
+        let gives_keys = after.key_columns().into_iter().any(|key| self.values.contains_key(&after.columns[key].name));
+        let keeps_keys =
+            before.codec == after.codec && before.generated_partition == after.generated_partition && !gives_keys;
         let mut computed = Vec::new();
         let mut kept = HashSet::new();
         for (index, column) in after.columns.iter().enumerate().filter(|(_, c)| !c.hidden) {

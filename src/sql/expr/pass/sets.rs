@@ -107,11 +107,14 @@ impl Met {
     }
 }
 
-/// VALUES with the columns of a UNION: where the engine leaves out inputs without rows, it finds those of the last one that
-/// is left by the names that the UNION has.
+/// A query that is no list of results, with the columns of a UNION: where the engine leaves out inputs without rows, it finds those
+/// of the last one that is left by the names that the UNION has.
 fn named_as(input: Arc<LogicalPlan>, union: &DFSchema) -> Result<Arc<LogicalPlan>> {
-    let LogicalPlan::Values(values) = &*input else { return Ok(input) };
-    let columns = values.schema.columns().into_iter().zip(union.iter());
+    let is_named = |((_, own), (_, field)): ((_, &FieldRef), (_, &FieldRef))| own.name() == field.name();
+    if matches!(&*input, LogicalPlan::Projection(_)) || input.schema().iter().zip(union.iter()).all(is_named) {
+        return Ok(input);
+    }
+    let columns = input.schema().columns().into_iter().zip(union.iter());
     let named = columns
         .map(|(column, (qualifier, field))| Expr::Column(column).alias_qualified(qualifier.cloned(), field.name()));
     Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(named.collect::<Vec<_>>(), input)?)))

@@ -27,6 +27,9 @@ pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {
                 },
             );
         }
+        for number in table.dropped_columns.iter() {
+            push_dropped(rows, table.oid, *number);
+        }
         for index in TableIndex::of_table(table) {
             let shape = index.shape();
             for (position, number) in (1..).zip(index.columns()) {
@@ -132,6 +135,22 @@ impl<'a> Attribute<'a> {
             generated: "",
         }
     }
+}
+
+/// The number of a column that was dropped is not another's: tools count the columns, and look for one of each number.
+fn push_dropped(rows: &mut Rows, relation: u32, number: i32) {
+    rows.push([
+        ("attrelid", relation.into()),
+        ("attname", format!("........pg.dropped.{number}........").into()),
+        ("attlen", (-1).into()),
+        ("attnum", number.into()),
+        ("attcacheoff", (-1).into()),
+        ("atttypmod", (-1).into()),
+        ("attalign", "i".into()),
+        ("attstorage", "x".into()),
+        ("attisdropped", true.into()),
+        ("attislocal", true.into()),
+    ]);
 }
 
 fn push(rows: &mut Rows, attribute: &Attribute<'_>) {

@@ -31,11 +31,12 @@ impl Lowering<'_> {
         &self,
         input: LogicalPlan,
         mut exprs: Vec<Expr>,
-        having: Option<Expr>,
+        mut having: Option<Expr>,
         level: &Level<'_>,
     ) -> SqlResult<(LogicalPlan, Vec<Expr>)> {
         let grouping = &level.query.grouping;
-        let input = if grouping.sets.is_empty() { input } else { told_apart(input, &mut exprs, &grouping.keys)? };
+        let input =
+            if grouping.sets.is_empty() { input } else { told_apart(input, &mut exprs, &mut having, &grouping.keys)? };
         let mut groups: Vec<Expr> = Vec::with_capacity(grouping.keys.len());
         for key in &grouping.keys {
             if !groups.contains(&exprs[*key]) {
@@ -163,10 +164,24 @@ impl Lowering<'_> {
 }
 
 /// The rows with a column of its own for each key that is written as another one is: a set may have one of them without the
-/// other.
-fn told_apart(input: LogicalPlan, exprs: &mut [Expr], keys: &[usize]) -> Result<LogicalPlan> {
+/// other. And for each that is written anew before it runs: the columns of a set are found by what is written.
+fn told_apart(
+    input: LogicalPlan,
+    exprs: &mut [Expr],
+    having: &mut Option<Expr>,
+    keys: &[usize],
+) -> Result<LogicalPlan> {
     let mut copies = Vec::new();
     for (at, key) in keys.iter().enumerate() {
+        if is_written_anew(&exprs[*key])? {
+            let (expr, name) = (exprs[*key].clone(), format!("{KEY}{at}"));
+            let column = |part: &Expr| (*part == expr).then(|| Expr::Column(Column::from_name(name.clone())));
+            for part in exprs.iter_mut().chain(having.as_mut()) {
+                *part = with_parts(std::mem::take(part), &column)?;
+            }
+            copies.push(expr.alias(name));
+            continue;
+        }
         if keys[..at].iter().any(|before| exprs[*before] == exprs[*key]) {
             let name = format!("{KEY}{at}");
             let expr = std::mem::replace(&mut exprs[*key], Expr::Column(Column::from_name(name.clone())));
@@ -178,6 +193,20 @@ fn told_apart(input: LogicalPlan, exprs: &mut [Expr], keys: &[usize]) -> Result<
     }
     let columns = columns_of(&input).chain(copies).collect();
     Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(input))?))
+}
+
+/// Whether an expression has parameters, or sub-queries.
+fn is_written_anew(expr: &Expr) -> Result<bool> {
+    expr.exists(|part| {
+        Ok(matches!(
+            part,
+            Expr::Placeholder(_)
+                | Expr::ScalarSubquery(_)
+                | Expr::Exists(_)
+                | Expr::InSubquery(_)
+                | Expr::SetComparison(_)
+        ))
+    })
 }
 
 /// The columns of groups and aggregates, without the engine's own.

@@ -51,9 +51,8 @@ impl Session {
         options: CopyOptions,
         condition: &[Token],
     ) -> SqlResult<Outcome> {
-        let relation = self.copy_target(table).await?;
-        self.engine.stores().check_writable(relation.place())?;
-        self.lock_table(&relation, TableMode::RowExclusive).await?;
+        let relation = self.locked_copy_target(table).await?;
+        self.check_targets(&[&relation]).await?;
         let planner = self.planner();
         let targets = targets(&relation, columns)?;
         let new_rows = Arc::new(NewRows::prepare(&planner, &relation, &targets, &[])?).bind(&planner)?;
@@ -110,6 +109,20 @@ impl Session {
             written: Written::by_copy(columns),
         });
         Ok(Outcome::CopyIn(start))
+    }
+
+    /// The table, locked, as it is then: another session may have changed it while the lock was waited for.
+    async fn locked_copy_target(&mut self, table: &ObjectName) -> SqlResult<Arc<Relation>> {
+        let mut relation = self.copy_target(table).await?;
+        loop {
+            self.engine.stores().check_writable(relation.place())?;
+            self.lock_table(&relation, TableMode::RowExclusive).await?;
+            let found = self.copy_target(table).await?;
+            if found.oid == relation.oid && found.stored == relation.stored {
+                return Ok(found);
+            }
+            relation = found;
+        }
     }
 
     async fn copy_target(&self, table: &ObjectName) -> SqlResult<Arc<Relation>> {

@@ -101,6 +101,10 @@ impl<'a> JsonColumn<'a> {
 
 fn form<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Form<'a> {
     let printed = || TextColumn::new(array, sql_type, &style.of_json());
+    let list = |item: &SqlType| match array.as_list_opt::<i32>() {
+        Some(list) => Form::List(Box::new(JsonColumn::of(list.values(), item, style))),
+        None => Form::Text(printed()),
+    };
     match sql_type {
         SqlType::Json | SqlType::Jsonb if array.data_type() == &DataType::Utf8 => Form::Json,
         SqlType::Bool => Form::Bool,
@@ -111,10 +115,9 @@ fn form<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Form<'a> {
         | SqlType::Float8
         | SqlType::Numeric(_)
         | SqlType::Quotient => Form::Number(printed()),
-        SqlType::Array(item) => match array.as_list_opt::<i32>() {
-            Some(list) => Form::List(Box::new(JsonColumn::of(list.values(), item, style))),
-            None => Form::Text(printed()),
-        },
+        SqlType::Array(item) => list(item),
+        SqlType::Int2Vector => list(&SqlType::Int2),
+        SqlType::OidVector => list(&SqlType::Oid),
         SqlType::Record(_) => match array.as_struct_opt() {
             Some(rows) => Form::Record(fields_of(rows, style)),
             None => Form::Text(printed()),
