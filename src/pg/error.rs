@@ -235,6 +235,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::DependentObjects => "2BP01",
         ErrorKind::Throttled => "53000",
         ErrorKind::DiskFull => "53100",
+        ErrorKind::TemporaryFileLimit => "53400",
         ErrorKind::OutOfMemory => "53200",
         ErrorKind::QueryCanceled => "57014",
         ErrorKind::Shutdown => "57P01",

@@ -38,6 +38,7 @@ use super::reads::Reads;
 use super::recursion::StepsInOnePart;
 use super::roster::Roster;
 use super::run_time_filters::with_run_time_filters;
+use super::self_equal::SelfEqualities;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
@@ -399,7 +400,7 @@ fn moment(base: &SessionState, moments: &Moments) -> ExecutionProps {
 /// The engine's own rules, and what must come before and behind them.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> =
-        vec![Arc::new(CallsInOrder), Arc::new(RangeJoins)];
+        vec![Arc::new(SelfEqualities), Arc::new(CallsInOrder), Arc::new(RangeJoins)];
     rules
         .extend(with_run_time_filters(false_order::unseen(tuning::without_known_rows(PhysicalOptimizer::new().rules))));
     // The engine's last rule checks the plan.

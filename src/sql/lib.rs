@@ -53,6 +53,7 @@ pub mod relation;
 mod roster;
 mod run_time_filters;
 mod scan;
+mod self_equal;
 mod sequence;
 pub mod session;
 mod settings;

@@ -46,6 +46,7 @@ const ROOMS: &[&str] = &[
     "guarded_rules",
     "false_order",
     "lost_order",
+    "self_equal",
     "apart",
     "key_range",
     "newest",

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow::datatypes::Field;
+use arrow::datatypes::{DataType, Field};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{AggregateFunction, InList, Like};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator, ScalarUDF};
@@ -96,6 +96,9 @@ pub(crate) fn printed_physical(
         format!("({} IS NOT NULL)", printed_physical(test.arg()))
     } else if let Some(cast) = expr.downcast_ref::<physical::CastExpr>() {
         let to = Field::new("", cast.cast_type().clone(), true);
+        if *to.data_type() == DataType::Boolean && cast.expr().is::<physical::BinaryExpr>() {
+            return printed_physical(cast.expr());
+        }
         cast_to(&printed_physical(cast.expr()), &ValueType::of_field(&to))
     } else if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
         let function = Arc::new(call.fun().clone());

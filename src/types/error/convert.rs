@@ -101,9 +101,33 @@ impl From<ArrowError> for Box<SqlError> {
             ArrowError::CastError(_) | ArrowError::ParseError(_) => uncast(),
             ArrowError::NotYetImplemented(_) => unplanned(),
             ArrowError::OffsetOverflowError(_) => too_long(),
+            ArrowError::IoError(_, error) => unwritten(&error),
             other => SqlError::new(ErrorKind::Internal, other.to_string()),
         }
     }
+}
+
+/// How the engine says that what queries have written to disk is more than they may.
+const BEYOND_ALLOWANCE: &str = "The used disk space during the spilling process has exceeded";
+
+/// What a query writes to disk while it runs could not be written, or read again.
+fn unwritten(error: &std::io::Error) -> Box<SqlError> {
+    if error.kind() == std::io::ErrorKind::StorageFull {
+        return SqlError::new(ErrorKind::DiskFull, "no space left on device for temporary files");
+    }
+    if error.to_string().starts_with(BEYOND_ALLOWANCE) {
+        return SqlError::new(ErrorKind::TemporaryFileLimit, "temporary files of queries exceed the limit")
+            .with_hint("Narrow the query by its keys, or run fewer of its kind at a time.");
+    }
+    SqlError::new(ErrorKind::Internal, format!("temporary files of queries: {error}"))
+}
+
+/// Which memory was wanted and not there: the engine's words also name its operators.
+fn wanted_memory(text: &str) -> Option<String> {
+    let (wanted, rest) = text.split_once("additional ")?.1.split_once(" for ")?;
+    let (_, left) = rest.split_once(" reservation - ")?;
+    let (left, _) = left.split_once(" remain")?;
+    Some(format!("{wanted} more were wanted, and {left} are left."))
 }
 
 /// The texts of a batch are as long together as no column can be.
@@ -135,11 +159,15 @@ impl From<DataFusionError> for Box<SqlError> {
                 unplanned()
             }
             DataFusionError::ResourcesExhausted(text) => {
-                SqlError::new(ErrorKind::OutOfMemory, "out of the query memory limit")
-                    .with_detail(text)
-                    .with_hint("Narrow the query by its keys, or raise the limit with --query-memory.")
+                let error = SqlError::new(ErrorKind::OutOfMemory, "out of the query memory limit");
+                match wanted_memory(&text) {
+                    Some(wanted) => error.with_detail(wanted),
+                    None => error,
+                }
+                .with_hint("Narrow the query by its keys, or raise the limit with --query-memory.")
             }
             DataFusionError::Execution(text) => from_execution_text(&text),
+            DataFusionError::IoError(error) => unwritten(&error),
             other => SqlError::new(ErrorKind::Internal, first_line(&other.strip_backtrace())),
         }
     }
@@ -186,8 +214,10 @@ fn from_shared(error: &DataFusionError) -> Box<SqlError> {
             ArrowError::ArithmeticOverflow(text) => SqlError::new(ErrorKind::NumericOutOfRange, text.clone()),
             ArrowError::CastError(_) | ArrowError::ParseError(_) => uncast(),
             ArrowError::OffsetOverflowError(_) => too_long(),
+            ArrowError::IoError(_, error) => unwritten(error),
             other => SqlError::new(ErrorKind::Internal, other.to_string()),
         },
+        DataFusionError::IoError(error) => unwritten(error),
         other => SqlError::new(ErrorKind::Internal, first_line(&other.strip_backtrace())),
     }
 }

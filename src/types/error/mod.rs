@@ -202,6 +202,8 @@ pub enum ErrorKind {
     Throttled,
     /// 53100
     DiskFull,
+    /// What queries write to disk while they run is more than they may.
+    TemporaryFileLimit,
     /// 53200
     OutOfMemory,
     /// 57014

@@ -52,7 +52,7 @@ fn of_quotient(scale: usize, digits: &[u8]) -> usize {
         None | Some((0 | b'0', _)) => return SIGNIFICANT_DIGITS + GROUP,
         Some((first, rest)) => {
             let exponent = digits.len().abs_diff(scale + 1);
-            first % 16 == 1 && exponent % GROUP == 0 && rest.iter().all(|digit| digit % 16 == 0)
+            first % 16 == 1 && exponent.is_multiple_of(GROUP) && rest.iter().all(|digit| digit % 16 == 0)
         }
     };
     let groups = behind + usize::from(is_group_shorter);

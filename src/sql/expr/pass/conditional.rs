@@ -234,7 +234,9 @@ fn given(operands: &[Operand]) -> Option<Vec<Operand>> {
 pub(super) fn all_declared(operands: &[&Operand], schema: &DFSchema) -> Result<Option<SqlType>> {
     let mut all = None;
     for operand in operands {
-        let declared = precision(operand.expr.to_field(schema)?.1.as_ref());
+        // What is chosen among quotients has the layout that all of them have room in.
+        let declared =
+            precision(operand.expr.to_field(schema)?.1.as_ref()).filter(|declared| *declared != SqlType::Quotient);
         if declared.is_none() || all.as_ref().is_some_and(|all| Some(all) != declared.as_ref()) {
             return Ok(None);
         }

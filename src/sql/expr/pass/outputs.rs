@@ -73,23 +73,23 @@ pub(super) fn windowed(window: Window) -> Result<LogicalPlan> {
     Projection::try_new(columns, Arc::new(LogicalPlan::Window(window))).map(LogicalPlan::Projection)
 }
 
-/// The value of a window function, with the type that [`windowed`] gives its column.
-pub(super) fn window_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
+/// The value of a window function of this argument, with the type that [`windowed`] gives its column.
+pub(super) fn window_value(call: Expr, argument: Option<&Field>, schema: &DFSchema) -> Result<Expr> {
     let field = call.to_field(schema)?.1;
     if let Expr::WindowFunction(function) = &call
-        && let Some(said) = said_of_argument(function.fun.name(), &function.params.args, &field, schema)?
+        && let Some(said) = said_of_argument(function.fun.name(), argument, &field)
     {
         return Ok(relabelled(call, &said));
     }
     Ok(plain(call.clone(), &field).unwrap_or(call))
 }
 
-/// The value of an aggregate: texts that the engine puts together have the layout of all others, and the limits of a time type
+/// The value of an aggregate of this argument: texts that the engine puts together have the layout of all others, and the limits of a time type
 /// are those of what it is made of.
-pub(super) fn aggregate_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
+pub(super) fn aggregate_value(call: Expr, argument: Option<&Field>, schema: &DFSchema) -> Result<Expr> {
     let field = call.to_field(schema)?.1;
     if let Expr::AggregateFunction(function) = &call
-        && let Some(said) = said_of_argument(function.func.name(), &function.params.args, &field, schema)?
+        && let Some(said) = said_of_argument(function.func.name(), argument, &field)
     {
         return Ok(relabelled(call, &said));
     }
@@ -98,16 +98,14 @@ pub(super) fn aggregate_value(call: Expr, schema: &DFSchema) -> Result<Expr> {
 
 /// What a sum, and the least or the greatest value, is as its argument is: how its digits or spaces are shown. The engine says of these
 /// how they are laid out, and no more. `None` for all others.
-fn said_of_argument(name: &str, arguments: &[Expr], field: &Field, schema: &DFSchema) -> Result<Option<ValueType>> {
-    let ("min" | "max" | "sum", Some(argument)) = (name, arguments.first()) else { return Ok(None) };
-    let argument = argument.to_field(schema)?.1;
-    let sql_type = SqlType::declared_in(&argument);
-    let said = ValueType { sql_type, data_type: field.data_type().clone() };
-    Ok(match said.sql_type {
+fn said_of_argument(name: &str, argument: Option<&Field>, field: &Field) -> Option<ValueType> {
+    let ("min" | "max" | "sum", Some(argument)) = (name, argument) else { return None };
+    let said = ValueType { sql_type: SqlType::declared_in(argument), data_type: field.data_type().clone() };
+    match said.sql_type {
         SqlType::Char(_) | SqlType::Quotient => Some(said),
         SqlType::Numeric(None) if !said.is_obvious() => Some(said),
         _ => None,
-    })
+    }
 }
 
 /// What was computed of several rows, where its type is another than PostgreSQL's.

@@ -120,12 +120,12 @@ fn named_as(input: Arc<LogicalPlan>, union: &DFSchema) -> Result<Arc<LogicalPlan
     Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(named.collect::<Vec<_>>(), input)?)))
 }
 
-/// The type of a field that has a declared precision: of numerics, or of times and intervals.
+/// The type of a field that has a declared precision, of numerics or of times and intervals; or that of quotients.
 pub(super) fn precision(field: &Field) -> Option<SqlType> {
     let declared = SqlType::declared_in(field);
     match declared {
         SqlType::Numeric(Some(_)) => SqlType::is_declared(field).then_some(declared),
-        SqlType::Limited(_) => Some(declared),
+        SqlType::Limited(_) | SqlType::Quotient => Some(declared),
         _ => None,
     }
 }

@@ -296,6 +296,7 @@ fn is_of_circumstances(kind: ErrorKind) -> bool {
             | K::Shutdown
             | K::OutOfMemory
             | K::DiskFull
+            | K::TemporaryFileLimit
             | K::StoreFailure
             | K::DataCorrupted
             | K::OutcomeUnknown

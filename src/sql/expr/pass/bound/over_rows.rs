@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, IntervalMonthDayNano, TimeUnit};
-use datafusion::common::{Column, ScalarValue};
+use arrow::datatypes::{DataType, Field, FieldRef, IntervalMonthDayNano, TimeUnit};
+use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::grouping::grouping_udaf;
 use datafusion::functions_window::all_default_window_functions;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionDefinition};
 use datafusion::logical_expr::utils::COUNT_STAR_EXPANSION;
 use datafusion::logical_expr::{
-    Aggregate, AggregateUDF, Case, Cast, Expr, LogicalPlan, SortExpr, Subquery, WindowFrame, WindowFrameBound,
-    WindowFrameUnits,
+    Aggregate, AggregateUDF, Case, Cast, Expr, ExprSchemable, LogicalPlan, SortExpr, Subquery, WindowFrame,
+    WindowFrameBound, WindowFrameUnits,
 };
 use datafusion::prelude::lit;
 use tablegate_bind::BoundQuery;
@@ -98,8 +98,9 @@ impl Pass<'_> {
     ) -> SqlResult<Expr> {
         let order = self.bound_order(rows, around)?;
         let filter = self.bound_filter(rows, around)?;
+        let argument = field_of_first(&arguments, around.schema())?;
         let call = AggregateFunction::new_udf(aggregate_named(name)?, arguments, rows.is_distinct, filter, order, None);
-        Ok(aggregate_value(self.aggregate(call, around.schema())?, around.schema())?)
+        Ok(aggregate_value(self.aggregate(call, around.schema())?, argument.as_deref(), around.schema())?)
     }
 
     /// An aggregate WITHIN GROUP, as a function of the array of the values: NULLs are left out, so there is one order upwards.
@@ -192,11 +193,12 @@ impl Pass<'_> {
         (window, query): (&BoundWindow, &BoundQuery),
         around: &dyn Surroundings,
     ) -> SqlResult<Expr> {
+        let argument = field_of_first(&arguments, around.schema())?;
         let mut call = WindowFunction::new(over_windows(name)?, arguments);
         call.params.filter = self.bound_filter(rows, around)?;
         let beyond = self.bound_window(window, query, &mut call, around)?;
         let call = self.window(call, beyond, around.schema())?;
-        Ok(window_value(call, around.schema())?)
+        Ok(window_value(call, argument.as_deref(), around.schema())?)
     }
 
     /// The average is a sum and a count, which are computed together with those that are asked for.
@@ -404,6 +406,11 @@ fn of_array(name: &str, arguments: &[BoundExpr]) -> Option<(&'static str, &'stat
         return None;
     }
     OF_ARRAYS.iter().find(|(known, ..)| *known == name).map(|(_, of_row, of_all)| (*of_row, *of_all))
+}
+
+/// What the schema says of the first argument of a call.
+fn field_of_first(arguments: &[Expr], schema: &DFSchema) -> SqlResult<Option<FieldRef>> {
+    Ok(arguments.first().map(|argument| argument.to_field(schema)).transpose()?.map(|(_, field)| field))
 }
 
 fn aggregate_named(name: &str) -> SqlResult<Arc<AggregateUDF>> {
