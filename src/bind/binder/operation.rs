@@ -5,11 +5,12 @@ use sqlparser::tokenizer::Span;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::cast::unnested;
-use super::{Binder, is_mark};
+use super::{Binder, folded, is_mark};
 use crate::catalogue::CastContext;
 use crate::catalogue::oids::{self, Oid};
 use crate::expr::{BoundExpr, CallForm, ExprKind, ExprType, SubQueryUse, Test};
 use crate::place::{AtPlace, Place, Source};
+
 use crate::resolve::Asked;
 
 /// What the first bound of BETWEEN SYMMETRIC is appended to, which the parser has no form for.
@@ -92,7 +93,9 @@ impl Binder<'_> {
             return self.overlaps(left, right);
         }
         let name = operator_name(op)?;
-        if let (Expr::Tuple(_), Expr::Subquery(query)) = (unnested(left), unnested(right)) {
+        if is_row(unnested(left))
+            && let Expr::Subquery(query) = unnested(right)
+        {
             let source = self.source;
             let at = move || place_of(source, left, op, Place::NOWHERE);
             return self.compared_with_query(&name, SubQueryUse::Row, left, query, &at);
@@ -359,6 +362,18 @@ impl Binder<'_> {
         let given: Vec<_> = arguments.iter().map(BoundExpr::oid).collect();
         let asked = Asked { schema: Some(schema), name, given: &given, names: &[], variadic: false };
         self.call_of(&asked, arguments, place, CallForm::Plain)
+    }
+}
+
+/// Whether an expression is a row that is written out: `(a, b)`, or `ROW(a, b)`.
+fn is_row(expr: &Expr) -> bool {
+    match expr {
+        Expr::Tuple(_) => true,
+        Expr::Function(call) => match call.name.0.as_slice() {
+            [part] => part.as_ident().is_some_and(|name| name.quote_style.is_none() && folded(name) == "row"),
+            _ => false,
+        },
+        _ => false,
     }
 }
 

@@ -149,8 +149,15 @@ fn is_key_or_timestamp(name: &str) -> bool {
     matches!(name, "PartitionKey" | "RowKey" | "Timestamp")
 }
 
+/// Columns that each table of PostgreSQL has by itself.
+const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"];
+
 /// Names that a column cannot have.
 fn check_name(name: &str, is_raw: bool) -> SqlResult<()> {
+    if SYSTEM_COLUMNS.contains(&name) {
+        let message = format!("column name \"{name}\" conflicts with a system column name");
+        return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
+    }
     if !is_raw && is_key_or_timestamp(name) {
         let message = format!("column name \"{name}\" is reserved for the system");
         return Err(SqlError::new(ErrorKind::ReservedName, message).with_hint(

@@ -66,6 +66,81 @@ impl BoundedDialect {
     }
 }
 
+/// Whether IN is followed by a list whose first item is a query in parentheses, which the parser would take for all of it, and
+/// whether NOT is before it.
+fn begins_list_with_query(parser: &Parser) -> Option<bool> {
+    let next = parser.peek_token_ref();
+    let Token::Word(first) = &next.token else { return None };
+    let negated = match first.keyword {
+        Keyword::IN => false,
+        Keyword::NOT => true,
+        _ => return None,
+    };
+    let mut ahead = (parser.get_current_index()..)
+        .map(|at| parser.token_at(at))
+        .skip_while(|token| !std::ptr::eq(*token, next) && token.token != Token::EOF)
+        .map(|token| &token.token)
+        .filter(|token| !matches!(token, Token::Whitespace(_)))
+        .skip(1);
+    if negated && ahead.next().map(keyword) != Some(Keyword::IN) {
+        return None;
+    }
+    let is_open = [ahead.next(), ahead.next()] == [Some(&Token::LParen); 2];
+    let is_query = matches!(ahead.next().map(keyword), Some(Keyword::SELECT | Keyword::WITH | Keyword::VALUES));
+    if !is_open || !is_query {
+        return None;
+    }
+    let mut depth = 1_usize;
+    let closes = |token: &&Token| {
+        match token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            Token::EOF => return true,
+            _ => {}
+        }
+        depth == 0
+    };
+    ahead.by_ref().find(closes)?;
+    match ahead.next() {
+        None | Some(Token::EOF | Token::RParen) => None,
+        Some(behind) => (!goes_on_as_query(keyword(behind))).then_some(negated),
+    }
+}
+
+/// The list behind IN.
+fn list_of(parser: &mut Parser, expr: &Expr, negated: bool) -> Result<Expr, ParserError> {
+    if negated {
+        parser.expect_keyword(Keyword::NOT)?;
+    }
+    parser.expect_keyword(Keyword::IN)?;
+    parser.expect_token(&Token::LParen)?;
+    let list = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::InList { expr: Box::new(expr.clone()), list, negated })
+}
+
+/// The keyword that a token is.
+fn keyword(token: &Token) -> Keyword {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    }
+}
+
+/// Whether a word behind a query in parentheses makes it a part of another one.
+fn goes_on_as_query(word: Keyword) -> bool {
+    matches!(
+        word,
+        Keyword::UNION
+            | Keyword::INTERSECT
+            | Keyword::EXCEPT
+            | Keyword::ORDER
+            | Keyword::LIMIT
+            | Keyword::OFFSET
+            | Keyword::FETCH
+    )
+}
+
 /// Whether a parenthesis follows the name of a function.
 fn is_call(parser: &Parser, parenthesis: usize) -> bool {
     let mut before = (0..parenthesis).rev().map(|at| &parser.token_at(at).token);
@@ -111,10 +186,6 @@ fn begins_query(parser: &Parser) -> bool {
         .skip_while(|token| !std::ptr::eq(*token, next) && token.token != Token::EOF)
         .map(|token| &token.token)
         .filter(|token| !matches!(token, Token::Whitespace(_)));
-    let keyword = |token: &Token| match token {
-        Token::Word(word) if word.quote_style.is_none() => word.keyword,
-        _ => Keyword::NoKeyword,
-    };
     let mut first = ahead.next();
     if first.is_some_and(|first| keyword(first) == Keyword::VALUES) {
         return ahead.next() == Some(&Token::LParen);
@@ -147,16 +218,7 @@ fn begins_query(parser: &Parser) -> bool {
         // The order is that of an aggregate's rows, and not of the sub-query that is its argument.
         return false;
     }
-    matches!(
-        behind,
-        Keyword::UNION
-            | Keyword::INTERSECT
-            | Keyword::EXCEPT
-            | Keyword::ORDER
-            | Keyword::LIMIT
-            | Keyword::OFFSET
-            | Keyword::FETCH
-    )
+    goes_on_as_query(behind)
 }
 
 impl fmt::Debug for BoundedDialect {
@@ -191,6 +253,9 @@ impl Dialect for BoundedDialect {
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
         if let Some(stopped) = self.stop() {
             return Some(Err(stopped));
+        }
+        if let Some(negated) = begins_list_with_query(parser) {
+            return Some(list_of(parser, expr, negated));
         }
         if !self.has_long_rows {
             return None;
