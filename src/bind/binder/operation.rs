@@ -232,7 +232,13 @@ impl Binder<'_> {
         let place = value.place;
         let (from, to) = if is_not { ("<", ">") } else { (">=", "<=") };
         let again = self.repeated(&value)?;
-        let parts = vec![self.compared(from, value, low, at)?, self.compared(to, again, high, at)?];
+        let from = self.compared(from, value, low, at)?;
+        // The lower bound may have told which type a parameter is of.
+        let again = match again.kind {
+            ExprKind::Parameter(number) => self.typing.parameter(number, again.place)?,
+            _ => again,
+        };
+        let parts = vec![from, self.compared(to, again, high, at)?];
         let kind = if is_not { ExprKind::Or(parts) } else { ExprKind::And(parts) };
         Ok(BoundExpr::new(kind, ExprType::BOOL, place))
     }

@@ -23,6 +23,38 @@ use super::depth::SHORT_ROW;
 const OPERANDS_OF_TOKEN: usize = 32;
 const OPERANDS: usize = 10_000;
 
+/// Words that are followed by an operand or a query in parentheses, and not by the arguments of a call.
+const NO_FUNCTIONS: &[Keyword] = &[
+    Keyword::ALL,
+    Keyword::AND,
+    Keyword::ANY,
+    Keyword::ARRAY,
+    Keyword::AS,
+    Keyword::BETWEEN,
+    Keyword::BY,
+    Keyword::CASE,
+    Keyword::ELSE,
+    Keyword::EXISTS,
+    Keyword::FROM,
+    Keyword::HAVING,
+    Keyword::ILIKE,
+    Keyword::IN,
+    Keyword::LATERAL,
+    Keyword::LIKE,
+    Keyword::LIMIT,
+    Keyword::NOT,
+    Keyword::OFFSET,
+    Keyword::ON,
+    Keyword::OR,
+    Keyword::RETURNING,
+    Keyword::SELECT,
+    Keyword::SOME,
+    Keyword::THEN,
+    Keyword::VALUES,
+    Keyword::WHEN,
+    Keyword::WHERE,
+];
+
 /// PostgreSQL's dialect for the parse of one text.
 pub(super) struct BoundedDialect {
     /// How many operands may still be read.
@@ -146,31 +178,7 @@ fn is_call(parser: &Parser, parenthesis: usize) -> bool {
     let mut before = (0..parenthesis).rev().map(|at| &parser.token_at(at).token);
     let name = before.find(|token| !matches!(token, Token::Whitespace(_)));
     let Some(Token::Word(name)) = name else { return false };
-    let asks = [
-        Keyword::ALL,
-        Keyword::AND,
-        Keyword::ANY,
-        Keyword::ARRAY,
-        Keyword::AS,
-        Keyword::BY,
-        Keyword::CASE,
-        Keyword::ELSE,
-        Keyword::EXISTS,
-        Keyword::FROM,
-        Keyword::HAVING,
-        Keyword::IN,
-        Keyword::LATERAL,
-        Keyword::NOT,
-        Keyword::ON,
-        Keyword::OR,
-        Keyword::RETURNING,
-        Keyword::SELECT,
-        Keyword::SOME,
-        Keyword::THEN,
-        Keyword::WHEN,
-        Keyword::WHERE,
-    ];
-    name.quote_style.is_some() || !asks.contains(&name.keyword)
+    name.quote_style.is_some() || !NO_FUNCTIONS.contains(&name.keyword)
 }
 
 /// Whether a query begins here that the parser would take for an expression: `VALUES (..)`, which is no call, and
