@@ -3,7 +3,7 @@
 //! A target has an entry only while somebody holds or awaits it, in one of many shards, so that sessions on different
 //! rows hardly meet. Requests are granted in the order they came: a weak one does not overtake a strong one that waits,
 //! or the strong one might wait forever. Only a transaction that already holds the target goes ahead of the queue,
-//! since all of the queue waits for it.
+//! since all of the queue waits for it, and who asks for a row without waiting for it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -280,7 +280,10 @@ impl Locks {
         if held.cover(mode) {
             return Request::Granted(held);
         }
-        if lock.is_free_for(owner, mode, lock.wanted()) {
+        // Who would not wait for a row does not stand behind those who do: as in PostgreSQL, it is locked by who holds it alone.
+        let asks_for_row_now = !queue && matches!(target, Target::Row(_));
+        let wanted_earlier = if asks_for_row_now { Modes::NONE } else { lock.wanted() };
+        if lock.is_free_for(owner, mode, wanted_earlier) {
             return Request::Granted(lock.add(owner, mode));
         }
         if !queue {
