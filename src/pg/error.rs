@@ -124,7 +124,7 @@ pub(super) fn notice(notice: &Notice) -> PgWireBackendMessage {
     let mut fields = vec![
         (b'S', severity.to_owned()),
         (b'V', severity.to_owned()),
-        (b'C', code.to_owned()),
+        (b'C', notice.kind.map_or(code, sqlstate).to_owned()),
         (b'M', without_nul(&notice.message)),
     ];
     fields.extend(notice.detail.as_deref().map(|detail| (b'D', without_nul(detail))));

@@ -129,3 +129,25 @@ async fn notices_come_before_the_completion() {
     assert_eq!((messages[0].field('S').unwrap().as_str(), messages[0].code().as_str()), ("NOTICE", "00000"));
     server.stop().await;
 }
+
+/// The SQLSTATEs of PostgreSQL 15.
+#[tokio::test]
+async fn notices_have_the_sqlstates_of_postgresql() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.query("CREATE TABLE t (p text PRIMARY KEY)").await;
+    for (statement, code) in [
+        ("CREATE TABLE IF NOT EXISTS t (p text PRIMARY KEY)", "42P07"),
+        ("ALTER TABLE t ADD COLUMN IF NOT EXISTS p text", "42701"),
+        ("DROP TABLE IF EXISTS nothing", "00000"),
+        ("COMMIT", "25P01"),
+        ("ROLLBACK", "25P01"),
+        ("SET LOCAL timezone = 'UTC'", "25P01"),
+        ("BEGIN; BEGIN", "25001"),
+    ] {
+        let messages = client.query(statement).await;
+        let codes: Vec<String> = messages.iter().filter(|m| m.tag == 'N').map(|notice| notice.code()).collect();
+        assert_eq!(codes, [code], "{statement}");
+    }
+    server.stop().await;
+}

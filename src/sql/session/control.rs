@@ -142,7 +142,9 @@ impl Session {
     fn begin(&mut self, modes: NamedModes, tag: &'static str) -> SqlResult<&'static str> {
         self.check_role(modes)?;
         if self.transaction.in_block() {
-            self.notice(Notice::warning("there is already a transaction in progress"));
+            self.notice(
+                Notice::warning("there is already a transaction in progress").of_kind(ErrorKind::ActiveTransaction),
+            );
         } else {
             self.transaction.begin(self.settings.default_modes(), self.engine.now())?;
         }
@@ -152,7 +154,10 @@ impl Session {
 
     fn set_modes(&mut self, modes: NamedModes) -> SqlResult<&'static str> {
         if !self.transaction.in_block() {
-            self.notice(Notice::warning("SET TRANSACTION can only be used in transaction blocks"));
+            self.notice(
+                Notice::warning("SET TRANSACTION can only be used in transaction blocks")
+                    .of_kind(ErrorKind::NoActiveTransaction),
+            );
         }
         self.set_block_modes(modes)?;
         Ok("SET")
@@ -180,7 +185,7 @@ impl Session {
             }
             TransactionState::Idle if chain => return Err(no_block("COMMIT AND CHAIN")),
             TransactionState::Idle => {
-                self.notice(Notice::warning("there is no transaction in progress"));
+                self.notice(no_transaction());
                 self.finish_implicit().await?;
             }
             TransactionState::InBlock => {
@@ -204,7 +209,7 @@ impl Session {
             if chain {
                 return Err(no_block("ROLLBACK AND CHAIN"));
             }
-            self.notice(Notice::warning("there is no transaction in progress"));
+            self.notice(no_transaction());
         }
         let modes = self.modes();
         for forgotten in [self.transaction.end(), self.transaction.take_implicit()] {
@@ -232,6 +237,10 @@ impl Session {
             TransactionState::Failed | TransactionState::Idle => Ok("ROLLBACK"),
         }
     }
+}
+
+fn no_transaction() -> Notice {
+    Notice::warning("there is no transaction in progress").of_kind(ErrorKind::NoActiveTransaction)
 }
 
 fn no_block(command: &str) -> Box<SqlError> {

@@ -41,7 +41,10 @@ impl Session {
         let reads = self.reads();
         if self.is_taken(&name).await? {
             if create.if_not_exists {
-                self.notice(Notice::info(format!("relation \"{}\" already exists, skipping", name.name)));
+                self.notice(
+                    Notice::info(format!("relation \"{}\" already exists, skipping", name.name))
+                        .of_kind(ErrorKind::DuplicateTable),
+                );
                 return Ok(None);
             }
             return Err(duplicate_table(&name.name));

@@ -134,7 +134,10 @@ impl Session {
             if !create.create.if_not_exists {
                 return Err(duplicate_table(&name.name));
             }
-            self.notice(Notice::info(format!("relation \"{}\" already exists, skipping", name.name)));
+            self.notice(
+                Notice::info(format!("relation \"{}\" already exists, skipping", name.name))
+                    .of_kind(ErrorKind::DuplicateTable),
+            );
             return Ok(render_nothing("CREATE TABLE AS", options));
         }
         let began = Instant::now();

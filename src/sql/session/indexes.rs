@@ -38,7 +38,10 @@ impl Session {
         };
         if taken(&name) {
             if create.if_not_exists {
-                self.notice(Notice::info(format!("relation \"{name}\" already exists, skipping")));
+                self.notice(
+                    Notice::info(format!("relation \"{name}\" already exists, skipping"))
+                        .of_kind(ErrorKind::DuplicateTable),
+                );
                 return Ok(done);
             }
             return Err(duplicate_table(&name));

@@ -28,7 +28,10 @@ impl Session {
         let reads = self.reads();
         let taken = self.is_taken(&placed).await?;
         if taken && create.if_not_exists {
-            self.notice(Notice::info(format!("relation \"{name}\" already exists, skipping")));
+            self.notice(
+                Notice::info(format!("relation \"{name}\" already exists, skipping"))
+                    .of_kind(ErrorKind::DuplicateTable),
+            );
             return Ok(done);
         }
         if taken {

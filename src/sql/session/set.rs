@@ -46,7 +46,10 @@ impl Session {
 
     fn assign_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> SqlResult<()> {
         if local && !self.transaction.in_block() {
-            self.notice(Notice::warning("SET LOCAL can only be used in transaction blocks"));
+            self.notice(
+                Notice::warning("SET LOCAL can only be used in transaction blocks")
+                    .of_kind(ErrorKind::NoActiveTransaction),
+            );
         }
         self.set_setting(name, value, local)
     }

@@ -223,7 +223,7 @@ impl Session {
         if !if_not_exists {
             return Err(SqlError::new(ErrorKind::DuplicateObject, message));
         }
-        self.notice(Notice::info(format!("{message}, skipping")));
+        self.notice(Notice::info(format!("{message}, skipping")).of_kind(ErrorKind::DuplicateObject));
         Ok(())
     }
 
@@ -237,7 +237,7 @@ impl Session {
         if !if_not_exists {
             return Err(SqlError::new(ErrorKind::DuplicateSchema, message));
         }
-        self.notice(Notice::info(format!("{message}, skipping")));
+        self.notice(Notice::info(format!("{message}, skipping")).of_kind(ErrorKind::DuplicateSchema));
         Ok(())
     }
 

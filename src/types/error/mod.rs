@@ -351,6 +351,8 @@ impl std::error::Error for SqlError {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub severity: Severity,
+    /// What an error would be that says the same, where PostgreSQL gives a notice its SQLSTATE.
+    pub kind: Option<ErrorKind>,
     pub message: String,
     pub detail: Option<String>,
     pub hint: Option<String>,
@@ -376,16 +378,22 @@ pub enum Severity {
 
 impl Notice {
     pub fn info(message: impl Into<String>) -> Self {
-        Self { severity: Severity::Notice, message: message.into(), detail: None, hint: None, once: None }
+        Self { severity: Severity::Notice, kind: None, message: message.into(), detail: None, hint: None, once: None }
     }
 
     pub fn warning(message: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, message: message.into(), detail: None, hint: None, once: None }
+        Self { severity: Severity::Warning, kind: None, message: message.into(), detail: None, hint: None, once: None }
     }
 
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
+        self
+    }
+
+    #[must_use]
+    pub fn of_kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = Some(kind);
         self
     }
 

@@ -23,7 +23,7 @@ impl Alteration<'_> {
         if self.after.columns.iter().any(|c| c.name == name) {
             let message = format!("column \"{name}\" of relation \"{}\" already exists", self.after.name);
             if if_not_exists {
-                self.notices.push(skipped(message));
+                self.notices.push(skipped(message).of_kind(ErrorKind::DuplicateColumn));
                 return Ok(());
             }
             return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
