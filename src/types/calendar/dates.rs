@@ -1,5 +1,6 @@
 //! The proleptic Gregorian calendar: days since 1970-01-01 of a date, and the ranges PostgreSQL holds.
 
+pub const NANOS_PER_MICRO: i64 = 1_000;
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
 pub const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 

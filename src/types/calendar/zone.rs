@@ -4,7 +4,7 @@
 //! offset behind it, as in PostgreSQL.
 
 use chrono::{DateTime, Duration, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeZone};
-use chrono_tz::{OffsetName, TZ_VARIANTS, Tz};
+use chrono_tz::{OffsetComponents, OffsetName, TZ_VARIANTS, Tz};
 
 use super::abbreviations::{PLACES, STANDARD, SUMMER};
 use super::dates::MICROS_PER_SECOND;
@@ -83,6 +83,14 @@ impl Zone {
             Zone::Named(Tz::UTC) => 0,
             // Beyond chrono's years no rules are known.
             Zone::Named(zone) => naive(utc).map_or(0, |utc| offset_at(zone, &utc)),
+        }
+    }
+
+    /// Whether its clocks show daylight saving time at a moment.
+    pub fn is_summer_at(self, utc: i64) -> bool {
+        match (self, naive(utc)) {
+            (Zone::Named(zone), Some(utc)) => !zone.offset_from_utc_datetime(&utc).dst_offset().is_zero(),
+            _ => false,
         }
     }
 

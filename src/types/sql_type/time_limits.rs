@@ -8,10 +8,10 @@ use std::fmt;
 use arrow::datatypes::IntervalMonthDayNano;
 
 use super::SqlType;
+use crate::calendar::NANOS_PER_MICRO;
 
 /// Most digits of a second.
 const MOST_DIGITS: u8 = 6;
-const NANOS_PER_MICRO: i64 = 1_000;
 const MICROS_PER_MINUTE: i64 = 60_000_000;
 /// PostgreSQL counts from 2000-01-01, and rounds away from there.
 const EPOCH: i64 = 946_684_800_000_000;

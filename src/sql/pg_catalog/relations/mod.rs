@@ -24,6 +24,7 @@ mod standard_types;
 mod statement_statistics;
 mod statistics;
 mod system;
+mod time_zones;
 mod types;
 mod view_rows;
 mod views;
@@ -93,6 +94,8 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "egt_transactions") => egt::transactions,
         ("pg_catalog", "refused_statements") => egt::refused,
         ("pg_catalog", "pg_settings") => settings::settings,
+        ("pg_catalog", "pg_timezone_names") => time_zones::names,
+        ("pg_catalog", "pg_timezone_abbrevs") => time_zones::abbreviations,
         ("pg_catalog", "pg_stat_ssl") => ssl::ssl,
         ("pg_catalog", "pg_stat_activity") => activity::sessions,
         ("pg_catalog", "pg_locks") => activity::locks,

@@ -6,7 +6,7 @@ use super::Fail;
 use super::fields::{Fields, Kind, fraction, leading_number};
 use super::found::Clock;
 use super::words::{Span, Unit, span};
-use crate::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND};
+use crate::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND, NANOS_PER_MICRO};
 use crate::sql_type::IntervalFields;
 use crate::style::IntervalStyle;
 
@@ -232,7 +232,6 @@ impl Sum {
 
     /// The interval; `None` for one that the type does not hold.
     pub(super) fn finish(&self) -> Option<IntervalMonthDayNano> {
-        const NANOS_PER_MICRO: i64 = 1_000;
         let months = i64::from(self.years) * MONTHS_PER_YEAR + i64::from(self.months);
         let nanos = self.micros.checked_mul(NANOS_PER_MICRO)?;
         Some(IntervalMonthDayNano::new(i32::try_from(months).ok()?, self.days, nanos))
