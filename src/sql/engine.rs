@@ -46,6 +46,7 @@ use super::tx::{Claims, HeldBackSpace, Locks, Serial, WriteSpace};
 use super::workers::Workers;
 use super::{false_order, guarded_rules, stoppable, tuning};
 use crate::calls::StatementMoments;
+use crate::empty_rows::SortsOfEmptyRows;
 
 /// What the server is told about itself.
 #[derive(Debug, Clone)]
@@ -407,6 +408,7 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     rules.insert(rules.len() - 1, Arc::new(StepsInOnePart));
     rules.insert(rules.len() - 1, Arc::new(SortedUnions));
     rules.insert(rules.len() - 1, Arc::new(SortedMerges));
+    rules.push(Arc::new(SortsOfEmptyRows));
     rules.push(Arc::new(MadeRowsInOrder));
     rules.push(Arc::new(GroupByDictionary));
     rules.push(Arc::new(false_order::RealSorts));

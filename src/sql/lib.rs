@@ -17,6 +17,7 @@ mod database;
 mod ddl;
 mod divided;
 mod dml;
+mod empty_rows;
 pub mod engine;
 mod explain;
 mod expr;

@@ -151,3 +151,21 @@ async fn a_prepared_statement_follows_its_table_or_says_that_it_cannot() {
     assert_eq!(status(&client.query("ROLLBACK").await), 'I');
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_sequence_is_altered_while_others_draw_from_it() {
+    let server = Server::start().await;
+    let (one, other) = (server.driver().await, server.driver().await);
+    one.batch_execute("CREATE SEQUENCE numbers; SELECT nextval('numbers')").await.unwrap();
+    one.batch_execute("BEGIN; ALTER SEQUENCE numbers INCREMENT 10").await.unwrap();
+    let next = "SELECT nextval('numbers')";
+    let of = async |client: &tokio_postgres::Client| client.query_one(next, &[]).await.unwrap().get::<_, i64>(0);
+    assert_eq!(of(&other).await, 2);
+    one.batch_execute("COMMIT").await.unwrap();
+    assert!(of(&one).await >= 12);
+    // Both have drawn: they would have given out the same values.
+    one.batch_execute("BEGIN; ALTER SEQUENCE numbers INCREMENT 5; SELECT nextval('numbers')").await.unwrap();
+    of(&other).await;
+    assert_eq!(code(one.batch_execute("COMMIT").await), SqlState::T_R_SERIALIZATION_FAILURE);
+    server.stop().await;
+}

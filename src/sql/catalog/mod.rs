@@ -87,7 +87,7 @@ pub(crate) use view_text::query_of;
 pub(crate) use views::{View, ViewColumn, ViewUse};
 
 /// First OID given to a declared table: PostgreSQL's own first for user objects.
-const FIRST_OID: u32 = 16_384;
+pub(crate) const FIRST_OID: u32 = 16_384;
 /// OIDs one table takes: its own, then those of its index, its row type and its other parts.
 pub(crate) const OIDS_PER_TABLE: u32 = 512;
 

@@ -38,6 +38,8 @@ pub struct StagedCatalog {
     counters: BTreeMap<PlacedName, OwnCounter>,
     /// The versions of the entries of sequences that got another name, or count otherwise: none may have given out values since.
     moved: BTreeMap<PlacedName, ETag>,
+    /// Where sequences stood when they were told to count otherwise: as long as they stand there, others may draw from them.
+    recounted: BTreeMap<PlacedName, SequenceState>,
     /// Owners and grants, by the OID of the object.
     accesses: BTreeMap<u32, Arc<Access>>,
     /// Found tables that are dropped or moved elsewhere.
@@ -102,14 +104,17 @@ impl StagedCatalog {
 
     /// Declares a sequence that is new, or that begins again from this state.
     pub fn start_sequence(&mut self, sequence: Sequence, state: SequenceState) {
+        self.recounted.remove(&sequence.placed_name());
         self.counters.insert(sequence.placed_name(), Arc::new(Mutex::new(state)));
         self.put_sequence(sequence);
     }
 
     /// A sequence that counts in the store counts otherwise, in this transaction first, from where it stands in this version of its entry.
     pub fn recount_sequence(&mut self, version: ETag, sequence: Sequence, state: SequenceState) {
-        self.moved.insert(sequence.placed_name(), version);
+        let name = sequence.placed_name();
+        self.moved.insert(name.clone(), version);
         self.start_sequence(sequence, state);
+        self.recounted.insert(name, state);
     }
 
     /// A sequence that counts in the store goes on under another name, from where it stands in this version of its entry.
@@ -296,9 +301,11 @@ impl StagedCatalog {
                 (Some(old), Some(new)) => Some(match self.state_of(new) {
                     // Dropped and made again: the entry's old properties are not the new one's.
                     Some(state) if old.oid != new.oid => Operation::Replace(new.to_entity(state)?, version()),
-                    Some(state) => Operation::Merge(new.to_entity(state)?, version()),
+                    Some(state) if self.recounted.get(name) != Some(&state) => {
+                        Operation::Merge(new.to_entity(state)?, version())
+                    }
                     // How far its values are given out is not the transaction's to change.
-                    None => Operation::Merge(new.definition()?, IfMatch::Any),
+                    _ => Operation::Merge(new.definition()?, IfMatch::Any),
                 }),
                 (Some(old), None) => Some(Operation::Delete(old.entity_key()?, version())),
             });

@@ -19,7 +19,7 @@ const MAX_DIGITS: usize = 76;
 
 /// The constant as an expression whose type can be told from it. A text says that it is one, and so does a NULL: without
 /// that they would be literals without a type.
-pub(super) fn literal(value: ScalarValue, sql_type: &SqlType) -> Expr {
+pub(crate) fn literal(value: ScalarValue, sql_type: &SqlType) -> Expr {
     let obvious = SqlType::of_arrow(&value.data_type()) == *sql_type && !is_text(sql_type) && !value.is_null();
     let metadata = || FieldMetadata::from(std::collections::BTreeMap::from([(TYPE_KEY.to_owned(), sql_type.tag())]));
     Expr::Literal(value, (!obvious).then(metadata))

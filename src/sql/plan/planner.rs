@@ -89,10 +89,10 @@ impl Planner<'_> {
         let mentions = Self::mentioned(query)?;
         let tables = self.tables_of(&mentions).await?;
         let (meaning, types) = aside(|| self.meaning(query, &mentions, &tables, declared))?;
-        let MeantQuery { bound: query, views, views_name_tables } = &meaning;
+        let MeantQuery { bound: query, views, views_name_system_columns } = &meaning;
         self.see_what_it_asks(query, views).await?;
-        let names_tables = mentions.table_oids || *views_name_tables;
-        let statement = lower::Statement::of_query(&tables, views, names_tables);
+        let names_system_columns = mentions.system_columns || *views_name_system_columns;
+        let statement = lower::Statement::of_query(&tables, views, names_system_columns);
         aside(|| self.planned(query, &statement, &types))
     }
 
@@ -108,10 +108,10 @@ impl Planner<'_> {
     ) -> SqlResult<PlannedQuery> {
         let mentions = Self::mentioned(query)?;
         let tables = self.tables_of(&mentions).await?;
-        let MeantQuery { bound: query, views, views_name_tables } = meaning;
+        let MeantQuery { bound: query, views, views_name_system_columns } = meaning;
         self.see_what_it_asks(query, views).await?;
-        let names_tables = mentions.table_oids || *views_name_tables;
-        let statement = lower::Statement::of_query(&tables, views, names_tables);
+        let names_system_columns = mentions.system_columns || *views_name_system_columns;
+        let statement = lower::Statement::of_query(&tables, views, names_system_columns);
         aside_unless(mentions.is_short(tables.width()) && views.is_empty(), || {
             self.planned(query, &statement, declared)
         })
@@ -124,9 +124,9 @@ impl Planner<'_> {
     pub(crate) fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         let mentions = Mentions::of(query);
         let (meaning, types) = self.meaning(query, &mentions, tables, declared)?;
-        let MeantQuery { bound: query, views, views_name_tables } = &meaning;
-        let names_tables = mentions.table_oids || *views_name_tables;
-        self.planned(query, &lower::Statement::of_query(tables, views, names_tables), &types)
+        let MeantQuery { bound: query, views, views_name_system_columns } = &meaning;
+        let names_system_columns = mentions.system_columns || *views_name_system_columns;
+        self.planned(query, &lower::Statement::of_query(tables, views, names_system_columns), &types)
     }
 
     /// What a query mentions.

@@ -199,8 +199,8 @@ pub(crate) struct Mentions {
     pub hidden: bool,
     /// The stored types of columns are asked for.
     pub edm_types: bool,
-    /// `tableoid` is named anywhere.
-    pub table_oids: bool,
+    /// One of [`SYSTEM_COLUMNS`] is named anywhere.
+    pub system_columns: bool,
     /// How much there is to plan, in expressions.
     weight: usize,
 }
@@ -213,6 +213,8 @@ const TEXT_BYTES: usize = 256;
 /// A statement of this weight is planned in less than a millisecond: a change of one row, a query of a few narrow tables.
 const SHORT_WEIGHT: usize = 100;
 
+/// Columns that are none of a table's own: the table that a row is of, and the transaction that made a row of the catalogue.
+const SYSTEM_COLUMNS: [&str; 2] = ["tableoid", "xmin"];
 const HIDDEN: [&str; 4] = ["PartitionKey", "RowKey", "Timestamp", "etag"];
 
 impl Mentions {
@@ -237,7 +239,7 @@ impl Mentions {
     pub(crate) fn absorb(&mut self, other: Self) {
         self.hidden |= other.hidden;
         self.edm_types |= other.edm_types;
-        self.table_oids |= other.table_oids;
+        self.system_columns |= other.system_columns;
         self.weigh(other.weight);
         for table in other.tables {
             if !self.tables.contains(&table) {
@@ -263,7 +265,7 @@ impl Mentions {
     }
 
     fn see(&mut self, ident: &Ident) {
-        self.table_oids |= ident.value.eq_ignore_ascii_case("tableoid");
+        self.system_columns |= SYSTEM_COLUMNS.iter().any(|column| column.eq_ignore_ascii_case(&ident.value));
         self.hidden |= HIDDEN.iter().any(|h| h.eq_ignore_ascii_case(&ident.value));
     }
 }

@@ -3,6 +3,7 @@
 //! The rows go straight into the new stored table, which no other session sees before COMMIT. So they are not part of
 //! the transaction's entity group transaction, and their number is not limited by it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
@@ -10,7 +11,7 @@ use arrow::datatypes::Schema;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
-use sqlparser::ast::{CreateTableOptions, SqlOption};
+use sqlparser::ast::{CreateTableOptions, Query, SqlOption};
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::quoting::quote_ident;
@@ -34,13 +35,10 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_writable("CREATE TABLE AS")?;
-        let planned = self.planner().plan(&command.query, declared_types).await?;
+        let planned = self.planned_over_locked(&command.query, declared_types).await?;
         if planned.parameters.len() > parameters.len() {
             let message = format!("there is no parameter ${}", parameters.len() + 1);
             return Err(SqlError::new(ErrorKind::UndefinedParameter, message));
-        }
-        for relation in &planned.relations {
-            self.lock_table(relation, TableMode::AccessShare).await?;
         }
         let columns = columns(&planned.columns, command)?;
         // The query reads the snapshot of its transaction, but the name must be free as it is now.
@@ -57,6 +55,21 @@ impl Session {
         };
         self.settle(position).await?;
         Ok(Outcome::Done(tag))
+    }
+
+    /// The query planned over tables that are locked: another session may change one while its lock is waited for.
+    async fn planned_over_locked(&mut self, query: &Query, declared_types: &[SqlType]) -> SqlResult<PlannedQuery> {
+        let mut locked = BTreeSet::new();
+        loop {
+            let planned = self.planner().plan(query, declared_types).await?;
+            if planned.relations.iter().all(|relation| locked.contains(&relation.oid)) {
+                return Ok(planned);
+            }
+            for relation in &planned.relations {
+                self.lock_table(relation, TableMode::AccessShare).await?;
+                locked.insert(relation.oid);
+            }
+        }
     }
 
     /// Fills a table that this transaction has made; gives the number of rows.

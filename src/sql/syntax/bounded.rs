@@ -135,7 +135,10 @@ fn begins_list_with_query(parser: &Parser) -> Option<bool> {
     ahead.by_ref().find(closes)?;
     match ahead.next() {
         None | Some(Token::EOF | Token::RParen) => None,
-        Some(behind) => (!goes_on_as_query(keyword(behind))).then_some(negated),
+        Some(behind) => {
+            let behind = keyword(behind);
+            (behind != Keyword::FOR && !goes_on_as_query(behind)).then_some(negated)
+        }
     }
 }
 

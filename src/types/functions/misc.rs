@@ -6,7 +6,7 @@ use xxhash_rust::xxh64::xxh64;
 
 use super::call::{Argument, Call};
 use super::signature::Overload;
-use super::signature::Type::{Any, Float8, Int4, Int8, Uuid};
+use super::signature::Type::{Any, Float8, Int4, Int8, Uuid, Xid};
 use crate::error::SqlResult;
 
 pub(super) const FUNCTIONS: &[Overload] = &[
@@ -17,6 +17,9 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("txid_current_if_assigned", &[], Int8, began).stable(),
     Overload::new("pg_current_xact_id", &[], Int8, began).stable(),
     Overload::new("pg_current_xact_id_if_assigned", &[], Int8, began).stable(),
+    // No number of a transaction grows old, so none is near its end.
+    Overload::new("age", &[Xid], Int4, of_no_age).stable(),
+    Overload::new("mxid_age", &[Xid], Int4, of_no_age).stable(),
     Overload::new("gen_random_uuid", &[], Uuid, random_uuids).volatile(),
     Overload::new("random", &[], Float8, random).volatile(),
 ];
@@ -31,6 +34,10 @@ fn count(call: &Call, nulls: bool) -> SqlResult<ArrayRef> {
 
 fn began(call: &Call) -> SqlResult<ArrayRef> {
     call.numbers::<Int64Type>(|_| Ok(call.moments.transaction()))
+}
+
+fn of_no_age(call: &Call) -> SqlResult<ArrayRef> {
+    call.numbers::<Int32Type>(|_| Ok(0))
 }
 
 /// From 0 to less than 1: each row's number, scattered by a seed that is new for each batch.

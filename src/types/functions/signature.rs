@@ -7,7 +7,7 @@ use datafusion_common::ScalarValue;
 
 use super::call::Call;
 use crate::error::SqlResult;
-use crate::sql_type::SqlType;
+use crate::sql_type::{CatalogType, SqlType};
 
 /// A type as signatures name it: without parameters, and with the placeholders that stand for any type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,7 @@ pub enum Type {
     Timestamptz,
     Interval,
     Oid,
+    Xid,
     /// `int2vector` and `oidvector`: arrays that count from 0.
     Int2Vector,
     OidVector,
@@ -74,6 +75,7 @@ impl Type {
             Type::Timestamptz => SqlType::Timestamptz,
             Type::Interval => SqlType::Interval,
             Type::Oid => SqlType::Oid,
+            Type::Xid => SqlType::Catalog(CatalogType::Xid),
             Type::Int2Vector => SqlType::Int2Vector,
             Type::OidVector => SqlType::OidVector,
             Type::ArrayOf(item) => SqlType::Array(Box::new(item.concrete()?)),

@@ -17,13 +17,14 @@ use tablegate_bind::statement::BoundStatement;
 use tablegate_bind::{BoundQuery, Oid};
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::oid::declared_of_oid;
-use tablegate_types::sql_type::{SqlType, TYPE_KEY};
+use tablegate_types::sql_type::{CatalogType, SqlType, TYPE_KEY};
 use tablegate_types::stack::deeper;
 
 use super::level::{Around, EntryColumns, Level, Part};
 use super::select::is_call;
 use super::{Lowering, columns_of};
-use crate::expr::{is_in_sample, sub_query_of};
+use crate::catalog::FIRST_OID;
+use crate::expr::{is_in_sample, literal, sub_query_of};
 use crate::plan::held_rows::HeldRows;
 use crate::plan::once::once;
 use crate::plan::unnest::pieces::{one_row, values_as_union};
@@ -34,6 +35,10 @@ const MARKER: &str = "\u{2}there";
 
 /// The column of the table that a row is of.
 const TABLE_OID: &str = "tableoid";
+/// The column of the transaction that made a row of the catalogue.
+const XMIN: &str = "xmin";
+/// That which makes a database, as PostgreSQL numbers it: which one made a row is not kept.
+const BOOTSTRAP_TRANSACTION: u32 = 1;
 
 /// A part of WITH that reads no more tables and queries than these is computed anew by each of its readers, each of which has
 /// it computed for what it asks for.
@@ -234,13 +239,15 @@ impl Lowering<'_> {
         let table = table.ok_or_else(|| SqlError::not_supported("a relation of this kind"))?;
         let key = TableReference::bare(table.key.as_str());
         let scan = LogicalPlanBuilder::scan(key.clone(), provider_as_source(table.provider.clone()), None)?;
-        let scan = match table.oid.filter(|_| self.names_tables) {
+        let scan = match table.oid.filter(|_| self.names_system_columns) {
             None => scan,
             Some(oid) => {
                 let scan = scan.build()?;
-                let oid = self.table_oid(oid, level)?;
-                let columns: Vec<Expr> =
-                    columns_of(&scan).chain([oid.alias_qualified(Some(key.clone()), TABLE_OID)]).collect();
+                let mut columns: Vec<Expr> = columns_of(&scan).collect();
+                for name in [TABLE_OID, XMIN] {
+                    let value = system_column(name, oid);
+                    columns.extend(value.map(|value| value.alias_qualified(Some(key.clone()), name)));
+                }
                 LogicalPlanBuilder::from(scan).project(columns)?
             }
         };
@@ -301,18 +308,13 @@ impl Lowering<'_> {
                 let at = rows.columns.iter().position(|known| *known == (number, column));
                 columns.push(match (at, table) {
                     (Some(at), _) => Some(Expr::Column(Column::from(plan.schema().qualified_field(at)))),
-                    (None, Some(oid)) if named.name == TABLE_OID => Some(self.table_oid(oid, level)?),
-                    _ => None,
+                    (None, Some(oid)) => system_column(&named.name, oid),
+                    (None, None) => None,
                 });
             }
             level.set_columns(number, EntryColumns { columns, is_there: None });
         }
         Ok(plan)
-    }
-
-    fn table_oid(&self, oid: Oid, level: &Level<'_>) -> SqlResult<Expr> {
-        let oid = Expr::Literal(ScalarValue::UInt32(Some(oid)), None);
-        self.forms.cast(oid, &SqlType::Oid, &Around::beside(self, level))
     }
 
     /// The rows with a column that is true in all of them, where it will be asked whether one is there.
@@ -401,4 +403,14 @@ fn say_types(rows: &[Vec<BoundExpr>], values: &mut [Vec<Expr>]) {
             row[column] = Expr::Cast(Cast::new_from_field(Box::new(value), Arc::clone(&told)));
         }
     }
+}
+
+/// The value of a system column in every row of a table; `None` for a column that the table has not.
+fn system_column(name: &str, table: Oid) -> Option<Expr> {
+    let (value, sql_type) = match name {
+        TABLE_OID => (table, SqlType::Oid),
+        XMIN if table < FIRST_OID => (BOOTSTRAP_TRANSACTION, SqlType::Catalog(CatalogType::Xid)),
+        _ => return None,
+    };
+    Some(literal(ScalarValue::UInt32(Some(value)), &sql_type))
 }

@@ -55,8 +55,8 @@ pub(super) struct Statement<'s> {
     pub views: &'s HashMap<Oid, BoundQuery>,
     /// The rows that the query is computed over, in the place of what it reads from.
     pub over: Option<&'s HeldRows>,
-    /// It names `tableoid`.
-    pub names_tables: bool,
+    /// It names system columns.
+    pub names_system_columns: bool,
     /// The query whose WITH the query is in, if it is a part of a statement.
     pub around: Option<&'s BoundQuery>,
     /// The rows of parts of the statement's WITH that have run.
@@ -65,8 +65,12 @@ pub(super) struct Statement<'s> {
 
 impl<'s> Statement<'s> {
     /// A query that is no part of another statement.
-    pub(super) fn of_query(tables: &'s Tables, views: &'s HashMap<Oid, BoundQuery>, names_tables: bool) -> Self {
-        Self { tables, views, names_tables, over: None, around: None, rows: None }
+    pub(super) fn of_query(
+        tables: &'s Tables,
+        views: &'s HashMap<Oid, BoundQuery>,
+        names_system_columns: bool,
+    ) -> Self {
+        Self { tables, views, names_system_columns, over: None, around: None, rows: None }
     }
 }
 
@@ -83,8 +87,8 @@ struct Lowering<'l> {
     state: &'l SessionState,
     system: &'l dyn SystemRelations,
     changes_settings: bool,
-    /// The statement names `tableoid`.
-    names_tables: bool,
+    /// The statement names system columns.
+    names_system_columns: bool,
     /// How many tables and sub-queries were read from so far.
     relations: Cell<usize>,
     /// Of nodes that several read from.
@@ -101,7 +105,7 @@ pub(super) fn lowered(
     (state, system): (&SessionState, &dyn SystemRelations),
     parameters: &Parameters<'_>,
 ) -> SqlResult<LogicalPlan> {
-    let Statement { tables, views, over, names_tables, around, rows } = *statement;
+    let Statement { tables, views, over, names_system_columns, around, rows } = *statement;
     let tables = tables.entries().map(|entry| (entry.number, entry)).collect();
     let changes_settings = select::calls(query, "set_config");
     let lowering = Lowering {
@@ -113,7 +117,7 @@ pub(super) fn lowered(
         state,
         system,
         changes_settings,
-        names_tables,
+        names_system_columns,
         relations: Cell::new(0),
         numbers: Cell::new(0),
     };

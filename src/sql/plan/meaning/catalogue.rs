@@ -11,9 +11,9 @@ use tablegate_bind::catalogue::{
 use tablegate_bind::{Catalogue, Name, Oid};
 use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::oid::{modifier, oid};
-use tablegate_types::sql_type::{SqlType, TableRow};
+use tablegate_types::sql_type::{CatalogType, SqlType, TableRow};
 
-use crate::catalog::{CatalogView, Sequence, View, ViewColumn, query_of};
+use crate::catalog::{CatalogView, FIRST_OID, Sequence, View, ViewColumn, query_of};
 use crate::plan::planner::Planner;
 use crate::plan::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use crate::relation::{Relation, RelationColumn, table_row};
@@ -122,8 +122,8 @@ impl<'t> KnownTables<'t> {
             ..column(field.name(), &SqlType::declared_in(field))
         });
         let mut columns: Vec<_> = columns.collect();
-        if entry.oid.is_some() {
-            columns.push(table_oid());
+        if let Some(oid) = entry.oid {
+            columns.extend(system_columns(oid));
         }
         if let Some(row) = &entry.row_type {
             for of_row in types_of(row, &row.name, entry.number) {
@@ -154,9 +154,9 @@ impl<'t> KnownTables<'t> {
         &self.views
     }
 
-    /// Whether one of the views names `tableoid`.
-    pub(super) fn views_name_tables(&self) -> bool {
-        self.views.values().any(|view| Mentions::of(view).table_oids)
+    /// Whether one of the views names system columns.
+    pub(super) fn views_name_system_columns(&self) -> bool {
+        self.views.values().any(|view| Mentions::of(view).system_columns)
     }
 
     async fn found(&mut self, planner: &Planner<'_>, schema: Option<&str>, name: &str) -> Option<catalogue::Relation> {
@@ -167,7 +167,7 @@ impl<'t> KnownTables<'t> {
             let oid = planner.system.oid(schema, name).unwrap_or(0);
             let schema = schema.unwrap_or("pg_catalog").to_owned();
             let columns = columns.fields().iter().map(|field| column(field.name(), &SqlType::declared_in(field)));
-            let columns = columns.chain([table_oid()]).collect();
+            let columns = columns.chain(system_columns(oid)).collect();
             return Some(catalogue::Relation { oid, name: name.to_owned(), schema, columns, ..Default::default() });
         }
         if let Ok(Some(table)) = planner.relation(schema, name).await {
@@ -217,7 +217,7 @@ fn of_table(table: &Relation, row_type: Oid) -> catalogue::Relation {
         schema: table.schema_name.clone(),
         kind: RelationKind::Table,
         row_type,
-        columns: table.columns.iter().map(column_of).chain([table_oid()]).collect(),
+        columns: table.columns.iter().map(column_of).chain(system_columns(table.oid)).collect(),
         is_open: table.open,
         keys: keys_of(table),
     }
@@ -277,9 +277,14 @@ fn column_of(column: &RelationColumn) -> catalogue::RelationColumn {
     }
 }
 
-/// The table that a row is of.
-fn table_oid() -> catalogue::RelationColumn {
-    catalogue::RelationColumn { is_hidden: true, ..column("tableoid", &SqlType::Oid) }
+/// The columns of a table that are none of its own: the table that a row is of, and in the catalogue's own tables the
+/// transaction that made the row, by which tools ask what is new.
+fn system_columns(table: Oid) -> impl Iterator<Item = catalogue::RelationColumn> {
+    let version = (table < FIRST_OID).then_some(("xmin", SqlType::Catalog(CatalogType::Xid)));
+    [("tableoid", SqlType::Oid)]
+        .into_iter()
+        .chain(version)
+        .map(|(name, sql_type)| catalogue::RelationColumn { is_hidden: true, ..column(name, &sql_type) })
 }
 
 /// The primary key, unless the gateway makes the keys of rows, and what is recorded as unique.

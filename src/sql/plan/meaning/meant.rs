@@ -19,24 +19,24 @@ pub(crate) struct WithViews<B> {
     pub bound: B,
     /// What the views mean that it reads from, and those that these do, by their numbers.
     pub views: HashMap<Oid, BoundQuery>,
-    /// One of the views names `tableoid`.
-    pub views_name_tables: bool,
+    /// One of the views names system columns.
+    pub views_name_system_columns: bool,
 }
 
 impl<B> WithViews<B> {
     pub(super) fn new(bound: B, known: &KnownTables<'_>) -> Self {
-        Self { bound, views: views_of(known), views_name_tables: known.views_name_tables() }
+        Self { bound, views: views_of(known), views_name_system_columns: known.views_name_system_columns() }
     }
 
     /// Something else that was bound, over the same views.
     pub(super) fn of_the_same<T>(&self, bound: T) -> WithViews<T> {
-        WithViews { bound, views: self.views.clone(), views_name_tables: self.views_name_tables }
+        WithViews { bound, views: self.views.clone(), views_name_system_columns: self.views_name_system_columns }
     }
 }
 
 impl From<MeantQuery> for MeantStatement {
     fn from(query: MeantQuery) -> Self {
-        let WithViews { bound, views, views_name_tables } = query;
-        Self { bound: BoundStatement::Query(Box::new(bound)), views, views_name_tables }
+        let WithViews { bound, views, views_name_system_columns } = query;
+        Self { bound: BoundStatement::Query(Box::new(bound)), views, views_name_system_columns }
     }
 }

@@ -29,8 +29,8 @@ pub(super) struct Named {
     pub mentions: Mentions,
     pub tables: Tables,
     views: HashMap<Oid, BoundQuery>,
-    /// It, or a view in it, names `tableoid`.
-    names_tables: bool,
+    /// It, or a view in it, names system columns.
+    names_system_columns: bool,
     /// Types of its parameters.
     pub parameters: Vec<SqlType>,
 }
@@ -94,9 +94,9 @@ impl Named {
                 SqlResult::Ok((MeantStatement::new(bound, &known), types_of(&parameters, declared)))
             })?,
         };
-        let MeantStatement { bound: statement, views, views_name_tables } = found;
-        let names_tables = mentions.table_oids || views_name_tables;
-        Ok((Arc::new(Self { mentions, tables, views, names_tables, parameters }), statement))
+        let MeantStatement { bound: statement, views, views_name_system_columns } = found;
+        let names_system_columns = mentions.system_columns || views_name_system_columns;
+        Ok((Arc::new(Self { mentions, tables, views, names_system_columns, parameters }), statement))
     }
 
     /// The table of the user's that the binder knows by this number and name.
@@ -132,7 +132,8 @@ impl Named {
         let mut tables = self.tables.among(&read);
         targets.iter().for_each(|target| tables.insert(&target.key, target.clone()));
         let (rows, tables, views) = (part.map(|part| &part.rows), &tables, &self.views);
-        let statement = Statement { tables, views, names_tables: self.names_tables, around, rows, over };
+        let statement =
+            Statement { tables, views, names_system_columns: self.names_system_columns, around, rows, over };
         let is_short = self.mentions.is_short(tables.width()) && views.is_empty();
         aside_unless(is_short, || planner.planned(query, &statement, &self.parameters))
     }

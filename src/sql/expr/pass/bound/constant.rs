@@ -201,7 +201,7 @@ fn number(text: &str) -> SqlResult<Expr> {
 fn is_value(sql_type: &SqlType) -> bool {
     match sql_type {
         SqlType::Array(item) => is_value(item),
-        SqlType::Catalog(CatalogType::Bit) => true,
+        SqlType::Catalog(CatalogType::Bit | CatalogType::Xid) => true,
         SqlType::Catalog(_) => sql_type.names_objects(),
         SqlType::Record(_) | SqlType::Void => false,
         _ => true,
