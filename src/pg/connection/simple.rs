@@ -13,7 +13,8 @@ use crate::halt::Halt;
 use crate::params::Format;
 use crate::rows::{self, Cursor};
 
-/// So often a statement is planned again whose tables are changed between its plan and its locks.
+/// So often a statement is planned again whose tables are changed between its plan and its locks: a bound, so that a table
+/// which is changed all the time cannot hold it up for ever.
 const PLANNED_AGAIN_MAX: usize = 5;
 
 /// Query.

@@ -84,8 +84,8 @@ pub(super) fn window_value(call: Expr, argument: Option<&Field>, schema: &DFSche
     Ok(plain(call.clone(), &field).unwrap_or(call))
 }
 
-/// The value of an aggregate of this argument: texts that the engine puts together have the layout of all others, and the limits of a time type
-/// are those of what it is made of.
+/// The value of an aggregate of this argument: texts that the engine puts together have the layout of all others, and the
+/// limits of a time type are those of what it is made of.
 pub(super) fn aggregate_value(call: Expr, argument: Option<&Field>, schema: &DFSchema) -> Result<Expr> {
     let field = call.to_field(schema)?.1;
     if let Expr::AggregateFunction(function) = &call
