@@ -46,6 +46,7 @@ pub(super) fn normalised(array: &ArrayRef, sql_type: &SqlType) -> SqlResult<Arra
     }
     let wanted = sql_type.arrow();
     let as_it_is = (array.data_type() == &wanted && !holds_rows(sql_type))
+        || is_of_any_scale(sql_type, array.data_type())
         || matches!((array.data_type(), &wanted), (DataType::Utf8View, DataType::Utf8) | (DataType::Null, _));
     if as_it_is {
         return Ok(array.clone());
@@ -62,6 +63,17 @@ pub(super) fn normalised(array: &ArrayRef, sql_type: &SqlType) -> SqlResult<Arra
     cast(array, &wanted).map_err(|error| {
         SqlError::new(ErrorKind::Internal, format!("a column of type {sql_type} holds {}: {error}", array.data_type()))
     })
+}
+
+/// Whether these are numerics of as many digits as each column of them has: all are written.
+fn is_of_any_scale(sql_type: &SqlType, of: &DataType) -> bool {
+    match (sql_type, of) {
+        (SqlType::Numeric(None) | SqlType::Quotient, of) => {
+            matches!(of, DataType::Decimal128(..) | DataType::Decimal256(..))
+        }
+        (SqlType::Array(item), DataType::List(field)) => is_of_any_scale(item, field.data_type()),
+        _ => false,
+    }
 }
 
 /// Whether the layout of values says of parts of them that they are laid out otherwise than their types say.

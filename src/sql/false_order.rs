@@ -5,7 +5,8 @@
 //! count(*)), b FROM t GROUP BY b ORDER BY 1, 2` is not sorted by its second column.
 //!
 //! It notes that a column has one value, too, and takes it for true above an outer join, where the column is NULL in some rows:
-//! `.. a LEFT JOIN b ON a.k = b.k WHERE a.k = 3 ORDER BY b.k DESC`. So the rules that look for sorts see neither note.
+//! `.. a LEFT JOIN b ON a.k = b.k WHERE a.k = 3 ORDER BY b.k DESC`; and above GROUPING SETS, where it is NULL in the rows of the sets that
+//! leave it out. So the rules that look for sorts see none of these notes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -95,11 +96,12 @@ fn hidden(plan: Plan) -> Result<Plan> {
 }
 
 fn with_group_hidden(node: Plan) -> Transformed<Plan> {
-    let makes_groups = |node: &AggregateExec| *node.mode() != AggregateMode::Partial;
-    match node.downcast_ref::<AggregateExec>().is_some_and(makes_groups) {
-        true => Transformed::yes(Arc::new(UnseenExec::new(node, Noted::AllButKeys)) as Plan),
-        false => Transformed::no(node),
-    }
+    let noted = match node.downcast_ref::<AggregateExec>() {
+        Some(groups) if !groups.group_expr().is_single() => Noted::Nothing,
+        Some(groups) if *groups.mode() != AggregateMode::Partial => Noted::AllButKeys,
+        _ => return Transformed::no(node),
+    };
+    Transformed::yes(Arc::new(UnseenExec::new(node, noted)) as Plan)
 }
 
 /// The plan, whose groups are hidden from sorts, and in which sorts above outer joins do not ask whether their rows are sorted.

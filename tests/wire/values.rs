@@ -87,6 +87,24 @@ async fn binary_and_text_forms_are_those_of_postgres() {
 }
 
 #[tokio::test]
+async fn quotients_have_all_their_digits_in_binary_form() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let bound = bind_as("", "", &[], &[], &[1]);
+    let asked = [parse("", "SELECT 1e-10/3, 1/10000.0, 2.5", &[]), bound, execute("", 0), sync()];
+    let messages = client.ask(&asked).await;
+    let cells = messages.iter().find(|message| message.tag == 'D').unwrap().cells();
+    // How many digits there are, the place of the first, the sign, how many are shown behind the point; the digits.
+    let expected: [&[u16]; 3] =
+        [&[5, 0xfffd, 0, 28, 33, 3333, 3333, 3333, 3333], &[1, 0xffff, 0, 24, 1], &[2, 0, 0, 1, 2, 5000]];
+    for (cell, expected) in cells.iter().zip(expected) {
+        let expected: Vec<u8> = expected.iter().flat_map(|digits| digits.to_be_bytes()).collect();
+        assert_eq!(cell.as_deref(), Some(&*expected));
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_value_of_the_wrong_size_is_refused() {
     let server = Server::start().await;
     let mut client = server.client().await;
