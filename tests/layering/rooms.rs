@@ -47,6 +47,7 @@ const ROOMS: &[&str] = &[
     "false_order",
     "lost_order",
     "self_equal",
+    "empty_rows",
     "apart",
     "key_range",
     "newest",
