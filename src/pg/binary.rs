@@ -1,5 +1,6 @@
 //! The binary form of a result column: its writer is chosen once, then called for each cell.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -278,22 +279,41 @@ impl<'a> Values<'a> {
 
 impl List<'_> {
     fn write(&self, row: usize, out: &mut BytesMut) {
-        let offsets = self.array.value_offsets();
-        let (from, to) = (offsets[row], offsets[row + 1]);
-        let range = index(from)..index(to);
-        let has_nulls = range.clone().any(|item| self.items.is_null(item));
-        out.put_i32(i32::from(!range.is_empty()));
+        let mut range = self.items_of(row..row + 1);
+        let (mut inner, mut lengths) = (self, vec![range.len()]);
+        // Each list in it is as long as the first of them.
+        while let Values::List(list) = &inner.items.values
+            && !range.is_empty()
+        {
+            let items = list.items_of(range.clone());
+            lengths.push(items.len() / range.len());
+            (inner, range) = (list, items);
+        }
+        let has_nulls = range.clone().any(|item| inner.items.is_null(item));
+        out.put_i32(if range.is_empty() { 0 } else { length(lengths.len()) });
         out.put_i32(i32::from(has_nulls));
-        out.put_u32(self.item_oid);
+        out.put_u32(inner.item_oid);
         if range.is_empty() {
             return;
         }
-        out.put_i32(to - from);
-        out.put_i32(self.first_index);
+        for items in lengths {
+            out.put_i32(length(items));
+            out.put_i32(self.first_index);
+        }
         for item in range {
-            put_cell(out, self.items.is_null(item), |out| self.items.write(item, out));
+            put_cell(out, inner.items.is_null(item), |out| inner.items.write(item, out));
         }
     }
+
+    /// Where the items of these rows are.
+    fn items_of(&self, rows: Range<usize>) -> Range<usize> {
+        let offsets = self.array.value_offsets();
+        index(offsets[rows.start])..index(offsets[rows.end])
+    }
+}
+
+fn length(items: usize) -> i32 {
+    i32::try_from(items).unwrap_or(i32::MAX)
 }
 
 /// Appends the bytes of a value, which is not NULL.

@@ -9,6 +9,10 @@ use tablegate_types::error::{ErrorKind, Notice, Severity, SqlError};
 /// What a client is told whose connection the server ends.
 pub(super) const SHUTDOWN: &str = "terminating connection due to administrator command";
 
+/// What PostgreSQL names as the place of a [`ErrorKind::PlanChanged`]: drivers (asyncpg, pgjdbc, Rails) that find it prepare the
+/// statement anew and try again.
+const REVALIDATES: &str = "RevalidateCachedQuery";
+
 /// An error of a statement, or of the protocol.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -66,6 +70,9 @@ impl Failure {
         ];
         if let Failure::Sql(error) = self {
             add_details(&mut fields, error);
+        }
+        if self.is_plan_changed() {
+            fields.push((b'R', REVALIDATES.to_owned()));
         }
         PgWireBackendMessage::ErrorResponse(ErrorResponse::new(fields))
     }

@@ -169,7 +169,7 @@ pub(super) fn timestamp(micros: i64) -> SqlResult<i64> {
 
 fn time(micros: i64) -> SqlResult<i64> {
     const DAY: i64 = 86_400_000_000;
-    if (0..DAY).contains(&micros) { Ok(micros) } else { Err(out_of_range("time out of range")) }
+    if (0..=DAY).contains(&micros) { Ok(micros) } else { Err(out_of_range("time out of range")) }
 }
 
 /// What the limits of a time type keep of a value.

@@ -56,7 +56,7 @@ impl Allowance {
         bytes <= BYTES_MAX && (bytes <= self.granted.get() || self.is_granted(bytes))
     }
 
-    /// What grows is copied to twice its room.
+    /// Twice, for what takes the values copies them, or they were copied as they grew.
     fn is_granted(&self, bytes: usize) -> bool {
         let bytes = bytes.next_multiple_of(STEP_BYTES);
         let is_granted = self.memory.as_ref().is_none_or(|memory| memory.hold(self.held.get(), 2 * bytes));
@@ -71,7 +71,7 @@ impl Allowance {
     /// 54000 for more bytes than a value may have anywhere, 53200 for more than there are.
     pub(crate) fn check(&self, bytes: usize) -> SqlResult<()> {
         if bytes > BYTES_MAX {
-            return Err(SqlError::new(ErrorKind::LimitExceeded, "requested length too large"));
+            return Err(too_long());
         }
         if !self.allows(bytes) {
             return Err(exceeded(bytes));
@@ -87,6 +87,11 @@ impl Drop for Allowance {
             memory.hold(self.held.get(), 0);
         }
     }
+}
+
+/// The error of values that are longer than values may be.
+pub(crate) fn too_long() -> Box<SqlError> {
+    SqlError::new(ErrorKind::LimitExceeded, "requested length too large")
 }
 
 /// The error of values for which there is no memory.

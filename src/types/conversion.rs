@@ -185,6 +185,37 @@ pub fn item_of(sql_type: &SqlType) -> Option<SqlType> {
     }
 }
 
+/// How many dimensions an array has by its type: each has a pair of brackets there. 1 for what has one, and for vectors; 0 for
+/// what is no array.
+pub fn dimensions(sql_type: &SqlType) -> usize {
+    match sql_type {
+        SqlType::Array(item) => 1 + dimensions(item),
+        SqlType::Int2Vector | SqlType::OidVector => 1,
+        _ => 0,
+    }
+}
+
+/// The type of the items of an array, however many dimensions it has; of anything else that itself.
+pub fn innermost(sql_type: &SqlType) -> &SqlType {
+    match sql_type {
+        SqlType::Array(item) => innermost(item),
+        other => other,
+    }
+}
+
+/// The type that an array of the first type becomes by a cast to the second: it keeps its dimensions.
+pub fn with_dimensions_of(from: &SqlType, to: &SqlType) -> SqlType {
+    match (from, to) {
+        (SqlType::Array(inner), SqlType::Array(item)) if dimensions(from) > dimensions(to) => {
+            SqlType::Array(Box::new(match dimensions(to) {
+                1 => with_dimensions_of(inner, to),
+                _ => with_dimensions_of(inner, item),
+            }))
+        }
+        _ => to.clone(),
+    }
+}
+
 /// `varchar` for `varchar(3)`. A `char(n)` keeps its length: one without would be cut to one character.
 pub fn without_parameters(sql_type: &SqlType) -> SqlType {
     match sql_type {

@@ -21,6 +21,7 @@ pub mod key_codec;
 pub mod key_set;
 pub mod oid;
 pub mod output;
+mod pieces;
 pub mod privileges;
 pub mod quoting;
 pub mod single_row;

@@ -83,6 +83,8 @@ const MODIFIER_OFFSET: i32 = 4;
 /// The OID of a type, as in `pg_type`.
 pub fn oid(sql_type: &SqlType) -> u32 {
     match sql_type {
+        // However many dimensions an array has, it is of one type.
+        SqlType::Array(item) if matches!(**item, SqlType::Array(_)) => oid(item),
         SqlType::Array(item) => oids(item).1,
         SqlType::Unknown => UNKNOWN,
         other => oids(other).0,

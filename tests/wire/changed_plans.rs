@@ -18,6 +18,8 @@ async fn assert_changed(client: &Client, statement: &Statement) {
     let error = client.query(statement, &[]).await.unwrap_err();
     let expected = ("0A000".to_owned(), "cached plan must not change result type".to_owned());
     assert_eq!(code_and_message(&error), expected);
+    // By this drivers know that they may prepare it again.
+    assert_eq!(error.as_db_error().unwrap().routine(), Some("RevalidateCachedQuery"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

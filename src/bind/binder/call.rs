@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
-    ObjectName, Spanned,
+    ObjectName, ObjectNamePart, Spanned,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -107,6 +107,8 @@ impl Binder<'_> {
                 FunctionArgExpr::Wildcard | FunctionArgExpr::WildcardWithOptions(_) => continue,
             };
             match name {
+                // JDBC has a parameter of this type where it wants the result.
+                None if matches!(value.kind, ExprKind::Parameter(_)) && value.ty.oid == oids::VOID => continue,
                 Some(ident) => {
                     let name = folded(ident);
                     if arguments.names.contains(&name) {
@@ -470,6 +472,14 @@ fn refuse_rows(name: &str, rows: &OverRows, place: Place) -> SqlResult<()> {
 
 fn start_of(name: &ObjectName) -> Place {
     name.0.first().and_then(|part| part.as_ident()).map_or(Place::NOWHERE, |ident| Place::start(ident.span))
+}
+
+/// Whether a name is a reserved word that stands for a value.
+pub(crate) fn is_value_word(name: &ObjectName) -> bool {
+    match name.0.as_slice() {
+        [ObjectNamePart::Identifier(word)] if word.quote_style.is_none() => value_word(&folded(word)).is_some(),
+        _ => false,
+    }
 }
 
 fn value_word(name: &str) -> Option<ValueWord> {

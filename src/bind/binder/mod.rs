@@ -33,6 +33,7 @@ use tablegate_types::stack::deeper;
 use tablegate_types::style::Reading;
 
 pub use self::call::VARIADIC;
+pub(crate) use self::call::is_value_word;
 pub use self::cast::collation_named;
 pub use self::operation::SYMMETRIC;
 pub(crate) use self::over_rows::aggregate_of;

@@ -16,7 +16,7 @@ pub use self::casts::CastContext;
 pub use self::functions::{Function, FunctionKind, FunctionRef, OverOrdered};
 pub use self::oids::Oid;
 pub use self::operators::Operator;
-pub use self::relations::{Given, Key, Relation, RelationColumn, RelationKind, RelationRef};
+pub use self::relations::{Given, Key, Origin, Relation, RelationColumn, RelationKind, RelationRef};
 pub use self::types::{Type, TypeKind};
 
 use crate::name::Name;

@@ -38,6 +38,7 @@ pub const VARBIT: Oid = 1562;
 pub const NUMERIC: Oid = 1700;
 pub const REGCLASS: Oid = 2205;
 pub const RECORD: Oid = 2249;
+pub const VOID: Oid = 2278;
 pub const ANY: Oid = 2276;
 pub const ANY_ARRAY: Oid = 2277;
 pub const ANY_ELEMENT: Oid = 2283;

@@ -12,7 +12,7 @@ use super::bound::{JoinTree, RangeColumn, RangeEntry, RangeSource};
 use super::level::Level;
 use super::select::bind_query;
 use super::with::WithFound;
-use crate::binder::{folded, name_of};
+use crate::binder::{folded, is_value_word, name_of};
 use crate::catalogue::oids::Oid;
 use crate::catalogue::{Lookup, Relation, RelationKind, RelationRef};
 use crate::expr::Collation;
@@ -105,6 +105,10 @@ impl Level<'_> {
 
     pub(super) fn factor(&mut self, factor: &TableFactor) -> SqlResult<Joined> {
         match factor {
+            TableFactor::Table { name, alias, args: None, .. } if is_value_word(name) => {
+                let (entry, is_value) = self.value_word_entry(name, alias.as_ref())?;
+                Ok(Joined { shown: vec![Shown { is_value, ..Shown::all_of(entry) }], ..alone(entry) })
+            }
             TableFactor::Table { name, alias, args: None, sample, .. } => {
                 let entry = self.named_table(name, alias.as_ref())?;
                 if let Some(wanted) = sample {

@@ -64,6 +64,12 @@ impl Level<'_> {
         self.functions_entry(calls, alias, with_ordinality)
     }
 
+    /// CURRENT_DATE and its kin, which are no names of tables: a row with their value.
+    pub(super) fn value_word_entry(&mut self, word: &ObjectName, alias: Option<&TableAlias>) -> SqlResult<(usize, bool)> {
+        let call = Function { args: FunctionArguments::None, ..call_of(word.clone(), Vec::new()) };
+        self.functions_entry(vec![call], alias, false)
+    }
+
     /// `unnest(a, b)` is one call for each array.
     pub(super) fn unnest(
         &mut self,

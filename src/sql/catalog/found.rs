@@ -110,7 +110,7 @@ pub(super) fn found_oid(stored: &StoredTable) -> u32 {
 }
 
 /// Whether an OID is one that [`found_oid`] makes.
-pub(super) fn is_found_oid(oid: u32) -> bool {
+pub(crate) fn is_found_oid(oid: u32) -> bool {
     oid >= FIRST_FOUND_OID
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tablegate_store::model::{ETag, TableName};
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::SqlResult;
 
 use super::access::Access;
 use super::comments::SharedComments;
@@ -67,25 +67,16 @@ impl State {
         Ok(())
     }
 
-    /// The table of this name: exactly, else the one that differs only in case.
-    ///
-    /// # Errors
-    /// 42702 when several differ only in case.
-    pub(super) fn find(&self, name: &PlacedName) -> SqlResult<Option<&Arc<DeclaredTable>>> {
-        if let Some(exact) = self.tables.get(name) {
-            return Ok(Some(exact));
-        }
-        let in_place = self.tables.iter().filter(|(known, _)| known.place == name.place);
-        let mut same =
-            in_place.filter(|(known, _)| known.name.eq_ignore_ascii_case(&name.name)).map(|(_, table)| table);
-        match (same.next(), same.next()) {
-            (Some(_), Some(_)) => Err(SqlError::new(
-                ErrorKind::AmbiguousColumn,
-                format!("table name \"{}\" is ambiguous: several tables differ only in case", name.name),
-            )
-            .with_hint("Quote the name to say which one is meant.")),
-            (only, _) => Ok(only),
-        }
+    /// The table of this name: exactly, else one that was found in the store, which minds no case, and is declared since.
+    pub(super) fn find(&self, name: &PlacedName) -> Option<&Arc<DeclaredTable>> {
+        self.tables.get(name).or_else(|| {
+            let is_it = |(known, table): &(&PlacedName, &Arc<DeclaredTable>)| {
+                known.place == name.place
+                    && is_found_oid(table.declaration.oid)
+                    && known.name.eq_ignore_ascii_case(&name.name)
+            };
+            self.tables.iter().find(is_it).map(|(_, table)| table)
+        })
     }
 
     pub(super) fn owner_of(&self, stored: &StoredTable) -> Option<&Arc<DeclaredTable>> {
@@ -126,9 +117,9 @@ impl State {
         self.tables.contains_key(name) || self.sequences.contains_key(name) || self.views.contains_key(name)
     }
 
-    /// Whether a table has this name but for its case.
+    /// Whether a table is found by this name.
     pub(super) fn has_like(&self, name: &PlacedName) -> bool {
-        self.find(name).is_ok_and(|found| found.is_some())
+        self.find(name).is_some()
     }
 
     /// Whether the sequence belongs to a table that is not there.

@@ -84,7 +84,7 @@ impl Catalog {
     /// statement names the stored table itself: it has this name or none.
     ///
     /// # Errors
-    /// 42P07 when a table that can be seen has the name.
+    /// 42P07 when a found table has the name, or any table that can be seen if the name was chosen.
     pub(crate) async fn make_first(
         &self,
         view: &CatalogView,
@@ -100,14 +100,10 @@ impl Catalog {
             return Err(duplicate_stored(&declaration.name, &stored));
         }
         match view.stored_as(readers, &StoredTable::new(declaration.place, stored.clone())).await? {
-            Some(owner)
-                if is_chosen
-                    || owner.kind == RelationKind::Found
-                    || owner.name.eq_ignore_ascii_case(&declaration.name) =>
-            {
+            Some(owner) if is_chosen || owner.kind == RelationKind::Found => {
                 return Err(duplicate_stored(&declaration.name, &stored));
             }
-            // It was renamed, and keeps what it is stored as, or its name is another to SQL alone (`key_value`, `keyvalue`).
+            // It was renamed, and keeps what it is stored as, or its name is another to SQL alone (`key_value`, `keyvalue`, `Users`).
             Some(_) => return self.make_next(declaration).await,
             None => {}
         }

@@ -18,7 +18,7 @@ use super::state::{DeclaredTable, State};
 use super::views::View;
 use super::{Shared, found, is_hidden};
 use crate::place::{MountReaders, Place, PlacedName, Readers, StoredTable};
-use crate::relation::{Relation, RelationKind};
+use crate::relation::Relation;
 
 /// The stores and the catalogue of one moment, which fit: every table that the one declares is in the others.
 #[derive(Clone)]
@@ -128,14 +128,18 @@ impl CatalogView {
         self.place_of(None, &name.name) == Some(name.place)
     }
 
-    /// The table of this SQL name: exactly, else the one that differs only in case, else a table found in the store.
+    /// The table of this SQL name: exactly, else one that the store had first and that differs only in case.
     ///
     /// # Errors
-    /// 42702 when several differ only in case.
+    /// When the store cannot be read.
     pub async fn relation(&self, readers: &Readers, name: &PlacedName) -> SqlResult<Option<Arc<Relation>>> {
-        if let Some(table) = self.state.find(name)? {
+        if let Some(table) = self.state.find(name) {
             return self.relation_of(readers, table).await.map(Some);
         }
+        self.found_as(readers, name).await
+    }
+
+    async fn found_as(&self, readers: &Readers, name: &PlacedName) -> SqlResult<Option<Arc<Relation>>> {
         match (TableName::parse(&name.name), self.parts.at(name.place)) {
             (Ok(stored), Some(part)) => self.found(readers, part, &stored).await,
             // The catalogue of this store was not read yet, so the name may exist in it.
@@ -152,8 +156,7 @@ impl CatalogView {
         if let Some(table) = self.state.tables.get(name) {
             return Ok(Some(table.relation.clone()));
         }
-        let found = self.relation(readers, name).await?;
-        Ok(found.filter(|r| r.kind == RelationKind::Found))
+        self.found_as(readers, name).await
     }
 
     /// Every table, declared and found, by SQL name.

@@ -103,6 +103,10 @@ impl CursorRows {
     }
 
     async fn relative(&mut self, rows: i64) -> SqlResult<Option<RecordBatch>> {
+        let stands_on_row = (1..=self.read).contains(&self.position);
+        if rows == 0 && !stands_on_row {
+            return Ok(None);
+        }
         self.seek(self.position.saturating_add_signed(rows)).await
     }
 

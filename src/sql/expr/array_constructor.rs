@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ListArray, new_empty_array};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, new_empty_array};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::interleave;
 use arrow::datatypes::{DataType, Field};
@@ -10,7 +10,7 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use tablegate_types::error::SqlResult;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::calls::{constant, made, name_of_call};
 
@@ -41,6 +41,7 @@ pub(super) fn printed(items: &[String]) -> String {
 
 fn evaluate(items: &[ArrayRef], rows: usize) -> SqlResult<ArrayRef> {
     let columns: Vec<&dyn Array> = items.iter().map(AsRef::as_ref).collect();
+    check_lengths(items, rows)?;
     let values = match columns.first() {
         Some(_) => {
             let places = (0..rows).flat_map(|row| (0..columns.len()).map(move |column| (column, row)));
@@ -51,6 +52,42 @@ fn evaluate(items: &[ArrayRef], rows: usize) -> SqlResult<ArrayRef> {
     let item = Arc::new(Field::new_list_field(values.data_type().clone(), true));
     let offsets = OffsetBuffer::from_repeated_length(columns.len(), rows);
     Ok(Arc::new(ListArray::try_new(item, offsets, values, None)?))
+}
+
+/// Arrays within an array are as long as each other, however many dimensions they have.
+///
+/// # Errors
+/// 2202E where they are not.
+fn check_lengths(items: &[ArrayRef], rows: usize) -> SqlResult<()> {
+    let Some((first, others)) = items.split_first().filter(|(first, _)| first.as_list_opt::<i32>().is_some()) else {
+        return Ok(());
+    };
+    let is_as_long = |row: usize| {
+        let lengths = lengths(first, row);
+        others.iter().all(|other| self::lengths(other, row) == lengths)
+    };
+    match (0..rows).all(is_as_long) {
+        true => Ok(()),
+        false => {
+            let message = "multidimensional arrays must have array expressions with matching dimensions";
+            Err(SqlError::new(ErrorKind::SubscriptError, message))
+        }
+    }
+}
+
+/// How long an array of a column is in each of its dimensions.
+fn lengths(lists: &ArrayRef, row: usize) -> Vec<usize> {
+    let mut lengths = Vec::new();
+    let (mut lists, mut row) = (lists.clone(), row);
+    while let Some(list) = lists.as_list_opt::<i32>().filter(|list| list.is_valid(row)) {
+        let items = list.value(row);
+        if items.is_empty() {
+            break;
+        }
+        lengths.push(items.len());
+        (lists, row) = (items, 0);
+    }
+    lengths
 }
 
 impl ScalarUDFImpl for ArrayConstructor {
@@ -94,7 +131,7 @@ impl ScalarUDFImpl for ArrayConstructor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{AsArray, Int32Array};
+    use arrow::array::Int32Array;
     use arrow::datatypes::Int32Type;
 
     #[test]

@@ -200,6 +200,17 @@ impl<'a> TableIndex<'a> {
         }
     }
 
+    /// Whether it takes two NULLs for equal.
+    pub(super) fn is_nulls_not_distinct(&self) -> bool {
+        match self {
+            TableIndex::PrimaryKey(_) => false,
+            TableIndex::Recorded(_, recorded) => match recorded.kind {
+                UnenforcedKind::Unique { nulls_not_distinct, .. } => nulls_not_distinct,
+                _ => self.shape().is_some_and(|shape| shape.nulls_not_distinct),
+            },
+        }
+    }
+
     /// Whether a query could use it, and it keeps duplicates out: true only where the primary key does.
     pub(super) fn is_valid(&self) -> bool {
         match self {

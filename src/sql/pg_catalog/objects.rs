@@ -9,7 +9,7 @@ use super::constraints::{TableConstraint, TableIndex};
 use super::functions::FunctionContext;
 use super::layout::{self, Layout};
 pub(crate) use crate::catalog::PUBLIC;
-use crate::catalog::{Search, Sequence, SharedComments, View, schema_oid};
+use crate::catalog::{Search, Sequence, SharedComments, View, is_found_oid, schema_oid};
 use crate::place::{Place, StoredTable};
 use crate::relation::{Relation, RelationColumn, column_numbers, row_array_oid, row_type_oid};
 
@@ -156,10 +156,12 @@ impl Objects {
         exact.or_else(|| places.iter().find_map(|place| self.table_like(*place, name)))
     }
 
-    /// The table of this name but for its case.
+    /// The table of this name but for its case, of those that the store had first.
     fn table_like(&self, place: Place, name: &str) -> Option<(u32, Class<'_>)> {
-        let mut tables = self.tables.iter().filter(|table| table.place() == place);
-        tables.find(|t| t.name.eq_ignore_ascii_case(name)).map(|t| (t.oid, Class::Table(t)))
+        let is_it = |table: &&Arc<Relation>| {
+            table.place() == place && is_found_oid(table.oid) && table.name.eq_ignore_ascii_case(name)
+        };
+        self.tables.iter().find(is_it).map(|table| (table.oid, Class::Table(table)))
     }
 
     /// Whether its bare name finds it.

@@ -22,7 +22,6 @@ mod lower;
 mod meaning;
 mod multisets;
 mod once;
-mod origins;
 mod outputs;
 mod over_rows;
 mod parameters;

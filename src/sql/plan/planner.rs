@@ -8,6 +8,7 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use sqlparser::ast::Query;
+use tablegate_bind::catalogue::Origin;
 use tablegate_bind::query::bound::Target;
 use tablegate_bind::{BoundExpr, BoundQuery, Oid};
 use tablegate_types::error::SqlResult;
@@ -19,7 +20,7 @@ use super::planned_query::{CurrentIn, PlannedQuery};
 use super::system::SystemRelations;
 use super::tables::{Mentions, TableEntry, Tables, own_number, schema_and_table};
 use super::views::ViewQueries;
-use super::{changes, list_order, lower, multisets, origins, size, unnest};
+use super::{changes, list_order, lower, multisets, size, unnest};
 use crate::aside::{aside, aside_unless};
 use crate::catalog::{Sequence, View};
 use crate::engine::Engine;
@@ -174,7 +175,7 @@ impl Planner<'_> {
         let plan = lower::lowered(query, statement, (self.engine.state(), &*self.system), &found)?;
         size::check(&plan)?;
         let plan = arranged(plan)?;
-        let columns = result_columns(&plan, query, tables);
+        let columns = result_columns(&plan, query);
         let plan = unnest::unnest(plan)?;
         let relations: Vec<_> = tables.relations().cloned().collect();
         Ok(PlannedQuery {
@@ -371,14 +372,10 @@ fn arranged(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
     list_order::kept(multisets::counted(plan)?)
 }
 
-fn result_columns(plan: &LogicalPlan, query: &BoundQuery, tables: &Tables) -> Arc<[ResultColumn]> {
-    let column = |(index, (field, target)): (usize, (&arrow::datatypes::FieldRef, &Target))| {
-        let origin = origins::of_column(plan, index).and_then(|origin| {
-            let entry = tables.by_key(origin.table)?;
-            let position = entry.visible.iter().position(|name| name == origin.column)?;
-            Some((entry.oid?, i16::try_from(position + 1).ok()?))
-        });
-        let (table_oid, attribute) = origin.unwrap_or_default();
+fn result_columns(plan: &LogicalPlan, query: &BoundQuery) -> Arc<[ResultColumn]> {
+    let column = |(field, target): (&arrow::datatypes::FieldRef, &Target)| {
+        let attribute = |origin: Origin| Some((origin.relation, i16::try_from(origin.column).ok()?));
+        let (table_oid, attribute) = target.origin.and_then(attribute).unwrap_or_default();
         ResultColumn {
             name: target.name.clone(),
             sql_type: SqlType::declared_in(field),
@@ -387,5 +384,5 @@ fn result_columns(plan: &LogicalPlan, query: &BoundQuery, tables: &Tables) -> Ar
             attribute,
         }
     };
-    plan.schema().fields().iter().zip(query.results()).enumerate().map(column).collect()
+    plan.schema().fields().iter().zip(query.results()).map(column).collect()
 }

@@ -130,11 +130,6 @@ impl Tables {
         self.entries.get(&dotted_name(name))
     }
 
-    /// By the unique key, or by the name the statement used.
-    pub(crate) fn by_key(&self, key: &str) -> Option<&TableEntry> {
-        self.entries.values().find(|e| e.key == key).or_else(|| self.entries.get(key))
-    }
-
     /// Whether a table is neither the user's nor rows in memory: its content was made for this plan.
     pub(crate) fn has_system_relations(&self) -> bool {
         self.entries.values().any(|e| e.relation.is_none() && e.view.is_none())

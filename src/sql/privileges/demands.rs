@@ -60,6 +60,8 @@ pub(crate) fn demands(command: &Command) -> Vec<Demand> {
         }
         Command::AlterTable(alter) => {
             needs.own(&alter.alter.name);
+            // It may be an index.
+            needs.0.push(Demand::OwnIndex(alter.alter.name.clone()));
             needs.references_of_actions(&alter.alter.operations);
         }
         Command::DropTable(drop) | Command::DropSequence(drop) | Command::DropView(drop) => drop.names.iter().for_each(|name| needs.own(name)),

@@ -177,7 +177,7 @@ impl SessionSequences {
     fn for_writing(&self, name: &str, function: &str) -> SqlResult<(Arc<Sequence>, Option<OwnCounter>)> {
         let sequence = self.find(name)?;
         let inner = self.lock();
-        if inner.read_only {
+        if inner.read_only && !sequence.place.is_temporary() {
             let message = format!("cannot execute {function}() in a read-only transaction");
             return Err(SqlError::new(ErrorKind::ReadOnlyTransaction, message));
         }

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use sqlparser::ast::{Expr, Ident, UnaryOperator};
+use sqlparser::ast::{AlterTableOperation, Expr, Ident, RenameTableNameKind, UnaryOperator};
 use tablegate_store::table::{Direction, KeyRange};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
+use super::indexes::{index_of, placed_index};
 use super::views::check_types_free;
 use super::{Position, Session};
 use crate::catalog::{Access, CatalogView, Declaration, Sequence, SequenceOwner, duplicate_table};
@@ -17,7 +18,7 @@ use crate::place::Place;
 use crate::plan::{Renamed, placed_name, schema_and_table};
 use crate::reads::Reads;
 use crate::relation::Relation;
-use crate::syntax::{AlterCommand, GivenOptions, ValueChange};
+use crate::syntax::{AlterCommand, AlterSequence, GivenOptions, RenameIndex, ValueChange};
 use crate::views::Needed;
 
 impl Session {
@@ -36,6 +37,9 @@ impl Session {
                 self.settle(position).await?;
                 return Ok(done_of(command));
             }
+        }
+        if let Some(done) = self.rename_other(command, position).await? {
+            return Ok(done);
         }
         let relation = match self.claimed(&alter.name).await {
             Ok(relation) if command.of_view => {
@@ -60,6 +64,26 @@ impl Session {
         }
         self.settle(position).await?;
         Ok(done)
+    }
+
+    /// RENAME TO of a sequence or an index, for which ALTER TABLE does as well; `None` where it is neither.
+    async fn rename_other(&mut self, command: &AlterCommand, position: Position) -> SqlResult<Option<Outcome>> {
+        let alter = &command.alter;
+        let [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) }] = &alter.operations[..] else {
+            return Ok(None);
+        };
+        let catalog = self.reads().catalog.clone();
+        let (name, to) = (alter.name.clone(), to.clone());
+        if catalog.sequence(&placed_name(&catalog, &name)?).is_some() {
+            let options = GivenOptions::default();
+            let rename = AlterSequence { name, if_exists: alter.if_exists, rename: Some(to), options };
+            self.alter_sequence(&rename, position).await?;
+        } else if index_of(&catalog, &placed_index(&catalog, &name)?).is_some() {
+            self.rename_index(&RenameIndex { name, to }, position).await?;
+        } else {
+            return Ok(None);
+        }
+        Ok(Some(done_of(command)))
     }
 
     /// SET SCHEMA: what is there stays there.

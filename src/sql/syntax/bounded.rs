@@ -10,7 +10,7 @@ use std::fmt;
 
 use sqlparser::ast::{BinaryOperator, Expr};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
-use sqlparser::keywords::Keyword;
+use sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 use tablegate_types::error::{ErrorKind, SqlError};
@@ -300,6 +300,11 @@ impl Dialect for BoundedDialect {
             | Token::ExclamationMarkDoubleTildeAsterisk => Some(Ok(self.prec_value(Precedence::PgOther))),
             _ => PostgreSqlDialect {}.get_next_precedence(parser),
         }
+    }
+
+    /// A label without AS is no FOR: a locking clause begins there.
+    fn is_column_alias(&self, word: &Keyword, _parser: &mut Parser) -> bool {
+        *word != Keyword::FOR && !RESERVED_FOR_COLUMN_ALIAS.contains(word)
     }
 
     as_postgresql! {

@@ -65,6 +65,7 @@ pub(crate) fn sql_type(data_type: &DataType) -> SqlResult<SqlType> {
 const NOT_STORED: &[&str] = &[
     "bit",
     "box",
+    "cid",
     "cidr",
     "circle",
     "citext",
@@ -86,6 +87,7 @@ const NOT_STORED: &[&str] = &[
     "pg_lsn",
     "point",
     "polygon",
+    "tid",
     "timetz",
     "tsmultirange",
     "tsquery",
@@ -94,6 +96,8 @@ const NOT_STORED: &[&str] = &[
     "tstzrange",
     "tsvector",
     "varbit",
+    "xid",
+    "xid8",
     "xml",
 ];
 
@@ -112,6 +116,7 @@ fn not_stored(name: &str) -> Box<SqlError> {
     let hint = match name {
         _ if name.ends_with("range") => "Store its bounds in two columns.",
         "money" => "Use numeric.",
+        "xid" | "xid8" | "cid" => "Use bigint.",
         "tsvector" | "tsquery" => {
             "Leave it out: there is no text search here. LIKE, ILIKE and regular expressions look at the texts themselves."
         }

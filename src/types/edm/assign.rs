@@ -13,6 +13,7 @@ use arrow::datatypes::{
 
 use super::numbers;
 use crate::calendar::MICROS_PER_DAY;
+use crate::conversion::dimensions;
 use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::input::{ColumnParser, TextRule};
 use crate::output::TextColumn;
@@ -139,6 +140,10 @@ fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType, style: Style) -> S
             Some(IntervalMonthDayNano::new(0, 0, micros.checked_mul(1_000)?))
         })
         .ok_or_else(|| mismatch(from, to)),
+        (T::Array(_), T::Array(_)) if dimensions(from) > dimensions(to) => {
+            Err(SqlError::not_supported("an array of several dimensions in a column")
+                .with_hint("Keep it as jsonb, or keep its items in rows of their own."))
+        }
         (T::Array(from_item), T::Array(to_item)) => items(values, from_item, to_item, style)
             .map_err(|error| if error.kind == ErrorKind::DatatypeMismatch { mismatch(from, to) } else { error }),
         _ => Err(mismatch(from, to)),

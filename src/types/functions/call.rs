@@ -213,10 +213,10 @@ impl Call {
             if !self.is_null(row) && write(row, &mut out)? {
                 out.finish_value()?;
             } else {
-                out.append_null();
+                out.append_null()?;
             }
         }
-        Ok(out.finish())
+        out.finish()
     }
 
     /// Bytes for each row; `write` appends them to what it is given.

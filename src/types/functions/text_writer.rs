@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StringBuilder};
+use arrow::array::{ArrayRef, BooleanBufferBuilder, StringArray};
+use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 
-use crate::allowance::Allowance;
+use crate::allowance::{self, Allowance};
 use crate::error::{SqlError, SqlResult};
 use crate::interrupt;
+use crate::pieces::Pieces;
 
 /// How many bytes are written without a look at whether somebody waits for them.
 const BYTES_UNASKED: usize = 1 << 16;
@@ -16,8 +18,10 @@ const PIECE_BYTES: usize = 1 << 12;
 
 /// The values so far, and the one being written.
 pub struct TextWriter {
-    builder: StringBuilder,
-    bytes: usize,
+    texts: Pieces,
+    /// Where each value ends, behind a zero: less than a GiB is allowed.
+    ends: Vec<i32>,
+    valid: BooleanBufferBuilder,
     allowance: Allowance,
     /// Why nothing more is written.
     stopped: Option<Box<SqlError>>,
@@ -25,8 +29,10 @@ pub struct TextWriter {
 
 impl TextWriter {
     pub fn new(rows: usize) -> Self {
-        let builder = StringBuilder::with_capacity(rows, 0);
-        Self { builder, bytes: 0, allowance: Allowance::now(), stopped: None }
+        let mut ends = Vec::with_capacity(rows + 1);
+        ends.push(0);
+        let valid = BooleanBufferBuilder::new(rows);
+        Self { texts: Pieces::default(), ends, valid, allowance: Allowance::now(), stopped: None }
     }
 
     /// Makes sure that so many more bytes fit.
@@ -34,7 +40,7 @@ impl TextWriter {
     /// # Errors
     /// 54000 or 53200 when they do not.
     pub fn reserve(&self, bytes: usize) -> SqlResult<()> {
-        self.allowance.check(self.bytes.saturating_add(bytes))
+        self.allowance.check(self.texts.len().saturating_add(bytes))
     }
 
     /// Appends to the value being written. Where there is no room for it nothing is appended from then on, and
@@ -44,23 +50,18 @@ impl TextWriter {
             return;
         }
         match self.room_for(text.len()) {
-            Ok(bytes) => {
-                self.bytes = bytes;
-                // Writing to memory does not fail.
-                let _ = fmt::Write::write_str(&mut self.builder, text);
-            }
+            Ok(()) => self.texts.push(text.as_bytes()),
             Err(error) => self.stopped = Some(error),
         }
     }
 
-    /// How many bytes there are with so many more.
-    fn room_for(&self, more: usize) -> SqlResult<usize> {
-        let bytes = self.bytes.saturating_add(more);
-        if self.bytes / BYTES_UNASKED != bytes / BYTES_UNASKED {
+    fn room_for(&self, more: usize) -> SqlResult<()> {
+        let before = self.texts.len();
+        let bytes = before.saturating_add(more);
+        if before / BYTES_UNASKED != bytes / BYTES_UNASKED {
             interrupt::check_now()?;
         }
-        self.allowance.check(bytes)?;
-        Ok(bytes)
+        self.allowance.check(bytes)
     }
 
     pub fn push(&mut self, c: char) {
@@ -97,16 +98,29 @@ impl TextWriter {
     /// As [`TextWriter::going_on`].
     pub fn finish_value(&mut self) -> SqlResult<()> {
         self.going_on()?;
-        self.builder.append_value("");
+        self.end(true)
+    }
+
+    /// # Errors
+    /// As [`TextWriter::going_on`].
+    pub fn append_null(&mut self) -> SqlResult<()> {
+        self.end(false)
+    }
+
+    fn end(&mut self, is_valid: bool) -> SqlResult<()> {
+        let end = i32::try_from(self.texts.len());
+        self.ends.push(end.map_err(|_too_long| allowance::too_long())?);
+        self.valid.append(is_valid);
         Ok(())
     }
 
-    pub fn append_null(&mut self) {
-        self.builder.append_null();
-    }
-
-    pub fn finish(mut self) -> ArrayRef {
-        Arc::new(self.builder.finish())
+    /// # Errors
+    /// Internal: texts are written whole.
+    pub fn finish(mut self) -> SqlResult<ArrayRef> {
+        let ends = OffsetBuffer::new(ScalarBuffer::from(self.ends));
+        let valid = NullBuffer::new(self.valid.finish());
+        let nulls = (valid.null_count() > 0).then_some(valid);
+        Ok(Arc::new(StringArray::try_new(ends, self.texts.into_buffer(), nulls)?))
     }
 }
 
@@ -143,9 +157,9 @@ mod tests {
         out.push_str("a");
         out.push('ß');
         out.finish_value().unwrap();
-        out.append_null();
+        out.append_null().unwrap();
         out.finish_value().unwrap();
-        let values = out.finish();
+        let values = out.finish().unwrap();
         let values = values.as_string::<i32>();
         assert_eq!((values.value(0), values.is_null(1), values.value(2)), ("aß", true, ""));
     }
@@ -175,6 +189,6 @@ mod tests {
         });
         assert_eq!(refused.unwrap_err().kind, ErrorKind::QueryCanceled);
         assert!(given <= 2 * BYTES_UNASKED, "{given}");
-        assert_eq!(out.finish().as_string::<i32>().value(0), text);
+        assert_eq!(out.finish().unwrap().as_string::<i32>().value(0), text);
     }
 }

@@ -3,7 +3,7 @@
 use datafusion::common::ScalarValue;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::logical_expr::{Cast, Expr};
-use tablegate_types::conversion::{is_castable, is_text, name};
+use tablegate_types::conversion::{is_castable, is_text, name, with_dimensions_of};
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::{SqlType, TimeLimits};
@@ -21,6 +21,7 @@ impl Pass<'_> {
         if let SqlType::Limited(limits) = to {
             return self.limited_to(operand, *limits);
         }
+        let to = &with_dimensions_of(operand.sql_type(), to);
         let cast = self.converted(operand, to)?;
         Ok(if matches!(to, SqlType::Numeric(Some(_))) { declared(cast, to) } else { cast })
     }

@@ -12,9 +12,9 @@ use crate::syntax::fold;
 pub(in crate::pg_catalog) struct IndexShape {
     pub columns: Vec<IndexedColumn>,
     include: Vec<String>,
-    nulls_not_distinct: bool,
-    /// Storage parameters, as they are printed.
-    parameters: Vec<String>,
+    pub nulls_not_distinct: bool,
+    /// Storage parameters and their values.
+    parameters: Vec<(String, String)>,
     predicate: Option<Printed>,
 }
 
@@ -84,6 +84,11 @@ impl IndexShape {
         &self.include
     }
 
+    /// Storage parameters, as `reloptions` has them.
+    pub(crate) fn options(&self) -> Vec<String> {
+        self.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
     /// What follows the access method.
     pub(crate) fn definition(&self, pretty: bool) -> String {
         let columns: Vec<String> = self.columns.iter().map(|column| column.text(pretty) + &column.options).collect();
@@ -96,7 +101,8 @@ impl IndexShape {
             text += " NULLS NOT DISTINCT";
         }
         if !self.parameters.is_empty() {
-            text += &format!(" WITH ({})", self.parameters.join(", "));
+            let parameters = self.parameters.iter().map(|(name, value)| format!("{name}='{value}'"));
+            text += &format!(" WITH ({})", parameters.collect::<Vec<_>>().join(", "));
         }
         if let Some(predicate) = &self.predicate {
             text += &format!(" WHERE {}", predicate.text(pretty));
@@ -193,14 +199,13 @@ impl IndexedColumn {
     }
 }
 
-/// A storage parameter: `fillfactor='70'`.
-fn parameter(given: &Expr) -> String {
+/// A storage parameter, and its value.
+fn parameter(given: &Expr) -> (String, String) {
     match given {
         Expr::BinaryOp { left, right, .. } => {
-            let value = right.to_string();
-            format!("{}='{}'", left.to_string().to_lowercase(), value.trim_matches('\''))
+            (left.to_string().to_lowercase(), right.to_string().trim_matches('\'').to_owned())
         }
-        flag => format!("{}='true'", flag.to_string().to_lowercase()),
+        flag => (flag.to_string().to_lowercase(), "true".to_owned()),
     }
 }
 

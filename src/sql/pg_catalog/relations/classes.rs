@@ -40,8 +40,9 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
             let access = access_method(index.method());
             let owner = context.granted.owner_oid(table.oid);
             let persistence = persistence(table.place());
+            let options = index.shape().map(|shape| shape.options()).unwrap_or_default();
             let described = Described::of(index.oid(), &name, schema, "i");
-            push(rows, &Described { access, columns, owner, persistence, ..described });
+            push(rows, &Described { access, columns, owner, persistence, options, ..described });
         }
     }
     for sequence in &context.objects.sequences {
@@ -135,6 +136,8 @@ struct Described<'a> {
     /// A view of the user's, which a rule makes one.
     is_view: bool,
     persistence: &'static str,
+    /// Storage parameters.
+    options: Vec<String>,
 }
 
 impl<'a> Described<'a> {
@@ -157,6 +160,7 @@ impl<'a> Described<'a> {
             pages: 0,
             is_view: false,
             persistence: persistence(Place::Public),
+            options: Vec::new(),
         }
     }
 }
@@ -186,6 +190,7 @@ fn push(rows: &mut Rows, class: &Described<'_>) {
         ("relchecks", i32::try_from(class.checks).unwrap_or(i32::MAX).into()),
         ("relhastriggers", class.has_triggers.into()),
         ("relacl", class.acl.clone()),
+        ("reloptions", if class.options.is_empty() { Cell::Null } else { Cell::texts(&class.options) }),
         ("relhasrules", class.is_view.into()),
         ("relispopulated", true.into()),
         ("relreplident", if class.kind == "r" { "d" } else { "n" }.into()),

@@ -88,8 +88,18 @@ impl LineSplitter {
             return Err(SqlError::new(ErrorKind::LimitExceeded, "a line of the COPY input is too long")
                 .with_detail(format!("At most {RECORD_MAX_BYTES} bytes are read as one line.")));
         }
+        self.make_room(data.len());
         self.buffer.extend_from_slice(data);
         Ok(())
+    }
+
+    /// As the buffer grows it is copied to twice its room, but to no more than the longest record takes.
+    fn make_room(&mut self, more: usize) {
+        let needed = self.buffer.len() + more;
+        if needed > self.buffer.capacity() {
+            let room = (2 * self.buffer.capacity()).min(RECORD_MAX_BYTES).max(needed);
+            self.buffer.reserve_exact(room - self.buffer.len());
+        }
     }
 
     /// The next complete record, without its newline; see [`LineSplitter::bytes`].

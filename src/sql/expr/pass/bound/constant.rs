@@ -135,7 +135,10 @@ pub(super) fn type_of(expr: &BoundExpr) -> SqlResult<SqlType> {
             Err(SqlError::not_supported("a numeric whose scale is negative, or greater than its precision")
                 .with_hint("Use a scale between 0 and the precision, of at most 76."))
         }
-        None => Err(SqlError::not_supported(format!("a value of the type with OID {}", expr.ty.oid))),
+        None => {
+            check_is_read(expr.ty.oid)?;
+            Err(SqlError::not_supported(format!("a value of the type with OID {}", expr.ty.oid)))
+        }
     }
 }
 
@@ -146,7 +149,7 @@ fn check_is_read(oid: Oid) -> SqlResult<()> {
     let hint = match known.category {
         b'R' => "Keep its bounds in two columns.",
         b'I' | b'G' => "Keep it as text.",
-        _ if matches!(oid, oids::MONEY | oids::MACADDR | oids::MACADDR8 | oids::TSVECTOR | oids::TSQUERY) => {
+        _ if matches!(oid, oids::TIMETZ | oids::MONEY | oids::MACADDR | oids::MACADDR8 | oids::TSVECTOR | oids::TSQUERY) => {
             "Keep it as text."
         }
         _ => return Ok(()),

@@ -36,6 +36,7 @@ use datafusion::prelude::lit;
 use tablegate_bind::catalogue::{oids, operators};
 use tablegate_bind::expr::{BoundExpr, ExprKind, Index, Test};
 use tablegate_bind::{BoundQuery, BuiltInOnly, Lookup};
+use tablegate_types::conversion::{dimensions, innermost};
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::sql_type::{SqlType, TableRow};
 use tablegate_types::stack::deeper;
@@ -45,6 +46,7 @@ pub(crate) use self::sub_query::{outward, sub_query_of};
 use super::frames::BeyondFrame;
 use super::{Pass, chains, costs};
 use crate::expr::catalog_functions::oids_of;
+use crate::expr::literal;
 use crate::expr::meaning::{IS_DISTINCT, Meaning};
 use crate::expr::operand::Operand;
 use crate::expr::operation::comparison_operator;
@@ -453,7 +455,12 @@ impl Pass<'_> {
         if comparison_operator(name).is_none() {
             return self.with_each_item(name, any, subject, array, around);
         }
-        let mut array = self.items_as_compared(operator, self.bound_operand(array, around)?, around)?;
+        let mut items = self.bound_operand(array, around)?;
+        // Whatever its dimensions, each of its items is compared.
+        if dimensions(items.sql_type()) > 1 {
+            items = self.operand(self.bound_call("unnest_items", vec![items], around)?, around.schema())?;
+        }
+        let mut array = self.items_as_compared(operator, items, around)?;
         // What names objects is compared by number.
         if let SqlType::Array(item) = array.sql_type()
             && item.names_objects()
@@ -469,6 +476,11 @@ impl Pass<'_> {
     fn subscript(&self, value: &BoundExpr, indexes: &[Index], around: &dyn Surroundings) -> SqlResult<Expr> {
         let mut subject = self.bound_operand(value, around)?;
         let is_json = value.ty.oid == oids::JSONB;
+        let dimensions = dimensions(subject.sql_type());
+        if dimensions > 1 && indexes.iter().all(|index| matches!(index, Index::One(_))) && indexes.len() != dimensions {
+            let item = innermost(subject.sql_type());
+            return Ok(literal::literal(ScalarValue::try_from(&item.arrow())?, item));
+        }
         for index in indexes {
             let (name, places) = match index {
                 Index::One(index) if is_json => {
@@ -480,10 +492,10 @@ impl Pass<'_> {
                 Index::One(index) if value.ty.oid == oids::NAME => {
                     ("character of name", vec![self.bound_operand(index, around)?])
                 }
-                Index::One(index) if indexes.len() == 1 => {
+                Index::One(index) if indexes.len() == dimensions => {
                     ("array_subscript", vec![self.bound_operand(index, around)?])
                 }
-                Index::Slice(first, last) if indexes.len() == 1 && !is_json => {
+                Index::Slice(first, last) if indexes.len() == 1 && dimensions == 1 && !is_json => {
                     let end = |end: &Option<Box<BoundExpr>>, otherwise: i32| match end {
                         Some(end) => self.bound_operand(end, around),
                         None => Ok(self.operand(lit(otherwise), around.schema())?),
