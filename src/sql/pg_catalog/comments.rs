@@ -71,6 +71,23 @@ pub(super) fn comments<'a>(objects: &'a Objects) -> Vec<Comment<'a>> {
     found
 }
 
+/// The comments on the database's own objects by object and part: with the relation that lists the object.
+pub(super) struct Commented(HashMap<(u32, i32), Vec<(u32, String)>>);
+
+impl Commented {
+    pub(super) fn in_all(objects: &Objects) -> Self {
+        let mut by_object: HashMap<_, Vec<_>> = HashMap::new();
+        for Comment { object, class, part, text } in comments(objects) {
+            by_object.entry((object, part)).or_default().push((class, text.to_owned()));
+        }
+        Self(by_object)
+    }
+
+    fn of(&self, object: u32, part: i32) -> impl Iterator<Item = &(u32, String)> {
+        self.0.get(&(object, part)).into_iter().flatten()
+    }
+}
+
 /// The comments on what all databases share.
 pub(super) fn shared_comments<'a>(objects: &'a Objects, granted: &Granted, database: &Database) -> Vec<Comment<'a>> {
     let made = |object, class, text: &'a str| Comment { object, class, part: 0, text };
@@ -87,11 +104,8 @@ pub(super) fn shared_comments<'a>(objects: &'a Objects, granted: &Granted, datab
 
 /// The comment on an object; without a relation that lists it, on the first object of the OID.
 pub(super) fn comment_on(objects: &Objects, object: u32, class: Option<u32>, part: i32) -> Option<String> {
-    let is_meant = |found: &Comment<'_>| {
-        found.object == object && found.part == part && class.is_none_or(|class| class == found.class)
-    };
-    let own = comments(objects).into_iter().find(is_meant).map(|found| found.text.to_owned());
-    own.or_else(|| {
+    let own = objects.commented().of(object, part).find(|(of, _)| class.is_none_or(|class| class == *of));
+    own.map(|(_, text)| text.clone()).or_else(|| {
         let recorded = RECORDED.get(&object).filter(|_| part == 0)?;
         recorded.iter().find(|(of, _)| class.is_none_or(|class| class == *of)).map(|(_, text)| (*text).to_owned())
     })

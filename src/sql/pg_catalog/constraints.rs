@@ -232,7 +232,12 @@ impl<'a> TableIndex<'a> {
 
     /// The numbers of its columns, those that it only stores last; an expression's is 0.
     pub(super) fn columns(&self) -> Vec<i32> {
-        match (self, self.shape()) {
+        self.columns_of(self.shape().as_ref())
+    }
+
+    /// The same by its shape, which takes some time to be read.
+    pub(super) fn columns_of(&self, shape: Option<&IndexShape>) -> Vec<i32> {
+        match (self, shape) {
             (TableIndex::PrimaryKey(table), _) => key_numbers(table),
             (TableIndex::Recorded(table, _), Some(shape)) => {
                 let number = |name: &String| numbers(table, std::slice::from_ref(name)).first().copied().unwrap_or(0);

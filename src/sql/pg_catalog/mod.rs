@@ -8,6 +8,7 @@ mod cells;
 mod comments;
 mod constraints;
 mod deparse;
+mod finder;
 mod functions;
 mod granted;
 mod layout;

@@ -1,11 +1,15 @@
 //! The objects of one database as the catalogue numbers and names them: schemas, tables, their keys and columns.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
 
+use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::quoting::{quote_ident, split_name};
 
+use super::comments::Commented;
 use super::constraints::{TableConstraint, TableIndex};
+use super::finder::Finder;
 use super::functions::FunctionContext;
 use super::layout::{self, Layout};
 pub(crate) use crate::catalog::PUBLIC;
@@ -83,16 +87,20 @@ pub(super) struct Objects {
     /// Those on schemas and databases.
     pub comments: Arc<SharedComments>,
     search: Search,
+    finder: OnceLock<Arc<Finder>>,
+    commented: OnceLock<Arc<Commented>>,
 }
 
 impl Objects {
     pub(super) fn new(tables: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
-        Self { tables, sequences, views: Vec::new(), comments: Arc::default(), search: Search::default() }
+        let (views, comments, search) = (Vec::new(), Arc::default(), Search::default());
+        let (finder, commented) = Default::default();
+        Self { tables, sequences, views, comments, search, finder, commented }
     }
 
     /// With these views.
     pub(super) fn with_views(self, views: Vec<Arc<View>>) -> Self {
-        Self { views, ..self }
+        Self { views, finder: OnceLock::new(), commented: OnceLock::new(), ..self }
     }
 
     /// With the order in which names without a schema are looked for.
@@ -104,16 +112,22 @@ impl Objects {
     /// With the comments on schemas and databases.
     #[must_use]
     pub(super) fn with_comments(self, comments: Arc<SharedComments>) -> Self {
-        Self { comments, ..self }
+        Self { comments, commented: OnceLock::new(), ..self }
     }
 
     pub(super) fn class_by_oid(&self, oid: u32) -> Option<Class<'_>> {
-        let table = || self.tables.iter().find(|table| table.oid == oid).map(|table| Class::Table(table));
-        let index = || self.indexes().find(|index| index.oid() == oid).map(Class::Index);
-        let sequence = || self.sequences.iter().find(|s| s.oid == oid).map(|s| Class::Sequence(s));
         let system = || layout::all().iter().find(|l| l.oid == oid).map(Class::System);
-        let view = || self.views.iter().find(|v| v.oid == oid).map(|v| Class::View(v));
-        table().or_else(index).or_else(sequence).or_else(view).or_else(system)
+        self.finder().by_oid(self, oid).or_else(system)
+    }
+
+    /// Where they are, found out once.
+    fn finder(&self) -> &Finder {
+        self.finder.get_or_init(|| Arc::new(Finder::of(self)))
+    }
+
+    /// The comments by what they are on, found out once.
+    pub(super) fn commented(&self) -> &Commented {
+        self.commented.get_or_init(|| Arc::new(Commented::in_all(self)))
     }
 
     /// All indexes of all tables.
@@ -133,8 +147,24 @@ impl Objects {
 
     /// The table that a foreign key of `from` refers to.
     pub(super) fn referenced(&self, from: &Relation, name: &str) -> Option<&Relation> {
-        let is_it = |table: &&Arc<Relation>| table.name == name && table.place() == from.place();
-        self.tables.iter().find(is_it).map(|table| &**table)
+        match self.class_in(from.place(), name) {
+            Some((_, Class::Table(table))) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The tables that a foreign key refers from or to: PostgreSQL has triggers for those.
+    pub(super) fn with_foreign_keys(&self) -> HashSet<u32> {
+        let mut tables = HashSet::new();
+        for table in &self.tables {
+            for recorded in &table.constraints.unenforced {
+                if let UnenforcedKind::ForeignKey { table: to, .. } = &recorded.kind {
+                    tables.insert(table.oid);
+                    tables.extend(self.referenced(table, to).map(|to| to.oid));
+                }
+            }
+        }
+        tables
     }
 
     /// The relation that `regclass` input means, with its OID.
@@ -182,23 +212,7 @@ impl Objects {
 
     /// What has exactly this name in a place.
     fn class_in(&self, place: Place, name: &str) -> Option<(u32, Class<'_>)> {
-        let tables = self.tables.iter().filter(|table| table.place() == place);
-        let exact = tables.clone().find(|t| t.name == name).map(|t| (t.oid, Class::Table(t)));
-        let index = || {
-            let mut indexes = tables.clone().flat_map(|table| TableIndex::of_table(table));
-            indexes.find(|index| index.name() == name)
-        };
-        let sequence = || {
-            let mut sequences = self.sequences.iter().filter(|s| s.place == place);
-            sequences.find(|s| s.name == name)
-        };
-        exact
-            .or_else(|| index().map(|index| (index.oid(), Class::Index(index))))
-            .or_else(|| sequence().map(|sequence| (sequence.oid, Class::Sequence(sequence))))
-            .or_else(|| {
-                let mut views = self.views.iter().filter(|v| v.place == place);
-                views.find(|v| v.name == name).map(|v| (v.oid, Class::View(v)))
-            })
+        self.finder().by_name(self, place, name)
     }
 
     /// The types of the rows of all tables and views.

@@ -37,6 +37,10 @@ pub(super) fn columns_in(table: &Relation, source: &str) -> Vec<i32> {
 
 /// Whether an expression, printed in full, takes values of the sequence.
 pub(super) fn counts_with(printed: &str, sequence: &Sequence) -> bool {
+    // Most defaults take values of none.
+    if !printed.contains("'::regclass") {
+        return false;
+    }
     let name = called(sequence.place, &sequence.name);
     printed.contains(&format!("'{}'::regclass", name.replace('\'', "''")))
 }

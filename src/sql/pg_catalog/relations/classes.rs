@@ -1,23 +1,22 @@
 //! `pg_class`: tables, their key indexes, and the system relations themselves.
 
-use tablegate_types::constraint::UnenforcedKind;
-
 use super::Rows;
 use crate::catalog::PUBLIC;
 use crate::pg_catalog::built_ins::row_type_of;
 use crate::pg_catalog::cells::Cell;
-use crate::pg_catalog::constraints::{TableConstraint, TableIndex};
+use crate::pg_catalog::constraints::TableIndex;
 use crate::pg_catalog::functions::FunctionContext;
 use crate::pg_catalog::layout;
 use crate::pg_catalog::objects::{INFORMATION_SCHEMA, OWNER, PG_CATALOG, visible_columns};
 use crate::place::Place;
-use crate::relation::{Relation, row_type_oid};
+use crate::relation::row_type_oid;
 
 /// Access methods, as `pg_am` numbers them.
 pub(super) const HEAP: u32 = 2;
 pub(super) const BTREE: u32 = 403;
 
 pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
+    let with_foreign_keys = context.objects.with_foreign_keys();
     for table in &context.objects.tables {
         let schema = context.objects.schema_oid(&table.schema_name).unwrap_or(PUBLIC);
         let described = Described {
@@ -26,7 +25,7 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
             columns: visible_columns(table).count() + table.dropped_columns.len(),
             has_index: TableIndex::of_table(table).next().is_some(),
             checks: table.constraints.checks.len(),
-            has_triggers: has_triggers(context, table),
+            has_triggers: with_foreign_keys.contains(&table.oid),
             owner: context.granted.owner_oid(table.oid),
             acl: context.granted.acl_of(table.oid),
             persistence: persistence(table.place()),
@@ -36,11 +35,12 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
         };
         push(rows, &described);
         for index in TableIndex::of_table(table) {
-            let (name, columns) = (index.name(), index.columns().len());
+            let (name, shape) = (index.name(), index.shape());
+            let columns = index.columns_of(shape.as_ref()).len();
             let access = access_method(index.method());
             let owner = context.granted.owner_oid(table.oid);
             let persistence = persistence(table.place());
-            let options = index.shape().map(|shape| shape.options()).unwrap_or_default();
+            let options = shape.map(|shape| shape.options()).unwrap_or_default();
             let described = Described::of(index.oid(), &name, schema, "i");
             push(rows, &Described { access, columns, owner, persistence, options, ..described });
         }
@@ -80,23 +80,6 @@ pub(super) fn system_classes(rows: &mut Rows) {
             ..Described::of(layout.oid, layout.name, schema, layout.kind)
         };
         push(rows, &described);
-    }
-}
-
-/// Whether a foreign key refers from or to the table: PostgreSQL has triggers for those.
-pub(super) fn has_triggers(context: &FunctionContext, table: &Relation) -> bool {
-    context.objects.constraints().any(|constraint| concerns(&constraint, table))
-}
-
-fn concerns(constraint: &TableConstraint<'_>, table: &Relation) -> bool {
-    match constraint {
-        TableConstraint::Recorded(from, recorded) => match &recorded.kind {
-            UnenforcedKind::ForeignKey { table: to, .. } => {
-                from.place() == table.place() && (from.name == table.name || *to == table.name)
-            }
-            UnenforcedKind::Unique { .. } | UnenforcedKind::Index { .. } => false,
-        },
-        TableConstraint::PrimaryKey(_) | TableConstraint::Check(..) => false,
     }
 }
 

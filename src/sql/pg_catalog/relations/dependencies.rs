@@ -108,7 +108,7 @@ fn of_constraint(objects: &Objects, constraint: &TableConstraint<'_>, rows: &mut
 fn of_index(index: &TableIndex<'_>, rows: &mut Rows) {
     let Some(shape) = index.shape() else { return };
     let table = index.table();
-    let mut needed: Vec<i32> = index.columns().into_iter().filter(|number| *number != 0).collect();
+    let mut needed: Vec<i32> = index.columns_of(Some(&shape)).into_iter().filter(|number| *number != 0).collect();
     for text in [shape.expressions(), shape.predicate()].into_iter().flatten() {
         needed.extend(deparse::columns_in(table, &text));
     }

@@ -17,8 +17,8 @@ use crate::relation::Relation;
 pub(super) fn indexes(context: &FunctionContext, rows: &mut Rows) {
     let is_dump = is_dump(context);
     for index in context.objects.indexes() {
-        let all = index.columns();
         let shape = index.shape();
+        let all = index.columns_of(shape.as_ref());
         let key_count = shape.as_ref().map_or(all.len(), |shape| shape.columns.len());
         let key = all.get(..key_count).unwrap_or(&all);
         let types = key_types(index.table(), key, shape.as_ref());

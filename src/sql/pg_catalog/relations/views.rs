@@ -1,15 +1,15 @@
 //! The convenient views of `pg_catalog`: `pg_tables`, `pg_views`, `pg_indexes`.
 
 use super::Rows;
-use super::classes::has_triggers;
 use crate::pg_catalog::constraints::TableIndex;
 use crate::pg_catalog::functions::FunctionContext;
 use crate::pg_catalog::layout;
 
 pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
+    let with_foreign_keys = context.objects.with_foreign_keys();
     let user = context.objects.tables.iter().map(|t| {
         let has_indexes = TableIndex::of_table(t).next().is_some();
-        (t.oid, t.schema_name.as_str(), t.name.as_str(), has_indexes, has_triggers(context, t))
+        (t.oid, t.schema_name.as_str(), t.name.as_str(), has_indexes, with_foreign_keys.contains(&t.oid))
     });
     let system = layout::all().iter().filter(|l| l.kind == "r").map(|l| (l.oid, l.schema, l.name, false, false));
     for (oid, schema, name, has_indexes, has_triggers) in user.chain(system) {
