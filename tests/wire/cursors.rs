@@ -60,3 +60,22 @@ async fn sql_and_the_protocol_share_the_names_of_statements() {
     assert_eq!(error_code(&client.query("EXECUTE s('x')").await), "26000");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_cursor_outlives_the_statements_that_it_was_sent_with() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.query("DECLARE c CURSOR WITH HOLD FOR SELECT generate_series(1, 3); FETCH 1 FROM c").await;
+    assert_eq!(column(&client.query("FETCH 1 FROM c").await), ["2"]);
+    let declare = parse("", "DECLARE d CURSOR WITH HOLD FOR SELECT generate_series(1, 3)", &[]);
+    let fetch = parse("", "FETCH 1 FROM d", &[]);
+    let run = || [bind("", "", &[]), execute("", 0)].concat();
+    client.ask(&[declare, run(), fetch, run(), sync()]).await;
+    assert_eq!(column(&client.query("FETCH ALL FROM d").await), ["2", "3"]);
+    // What it cannot read to its end is told, and it is gone.
+    let refused =
+        client.query("DECLARE e CURSOR WITH HOLD FOR SELECT 1 / (2 - g) FROM generate_series(1, 3) g; SELECT 1").await;
+    assert_eq!(error_code(&refused), "22012");
+    assert_eq!(error_code(&client.query("FETCH 1 FROM e").await), "34000");
+    server.stop().await;
+}

@@ -300,3 +300,18 @@ async fn a_function_call_is_refused_and_the_session_goes_on() {
     assert_eq!(column(&client.query("SELECT 1").await), ["1"]);
     server.stop().await;
 }
+
+/// JDBC's CallableStatement has a parameter for the result, of type void.
+#[tokio::test]
+async fn parameters_of_type_void_are_no_arguments() {
+    const VOID: u32 = 2278;
+    const VARCHAR: u32 = 1043;
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let call = parse("", "SELECT * FROM upper($1, $2) AS result", &[VOID, VARCHAR]);
+    let messages = client.ask(&[call, bind("", "", &[None, Some("abc")]), execute("", 0), sync()]).await;
+    assert_eq!(column(&messages), ["ABC"]);
+    let messages = client.ask(&[parse("", "SELECT upper($1, $2)", &[0, VARCHAR]), sync()]).await;
+    assert_eq!(error_code(&messages), "42883");
+    server.stop().await;
+}

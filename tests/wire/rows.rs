@@ -73,3 +73,37 @@ async fn rows_have_the_forms_of_postgres() {
     }
     server.stop().await;
 }
+
+#[tokio::test]
+async fn what_a_change_returns_are_columns_of_its_table() {
+    let server = Server::start().await;
+    let client = server.driver().await;
+    client.batch_execute("CREATE TABLE items (id int PRIMARY KEY, label text, old text)").await.unwrap();
+    let table = client.query_one("SELECT 'items'::regclass::oid", &[]).await.unwrap().get::<_, u32>(0);
+    let expected = [(Some(table), Some(2)), (Some(table), Some(1)), (None, None)];
+    for change in ["INSERT INTO items VALUES (1, 'a')", "UPDATE items SET label = 'b'", "DELETE FROM items"] {
+        for sql in [
+            format!("{change} RETURNING label, id AS number, id + 1"),
+            format!("WITH changed AS ({change} RETURNING *) SELECT label, id, id + 1 FROM changed"),
+        ] {
+            let statement = client.prepare(&sql).await.unwrap();
+            let origins: Vec<_> = statement.columns().iter().map(|c| (c.table_oid(), c.column_id())).collect();
+            assert_eq!(origins, expected, "{sql}");
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn arrays_have_all_their_dimensions_in_binary() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let sql = "SELECT ARRAY[[1, 2], [NULL, 4]], ARRAY[[[7]]], ARRAY[[]]::int[]";
+    let messages = client.ask(&[parse("", sql, &[]), bind_as("", "", &[], &[], &[1]), execute("", 0), sync()]).await;
+    let cells = messages.iter().find(|message| message.tag == 'D').unwrap().cells();
+    let numbers = |numbers: &[i32]| Some(numbers.iter().flat_map(|n| n.to_be_bytes()).collect::<Vec<u8>>());
+    assert_eq!(cells[0], numbers(&[2, 1, 23, 2, 1, 2, 1, 4, 1, 4, 2, -1, 4, 4]));
+    assert_eq!(cells[1], numbers(&[3, 0, 23, 1, 1, 1, 1, 1, 1, 4, 7]));
+    assert_eq!(cells[2], numbers(&[0, 0, 23]));
+    server.stop().await;
+}

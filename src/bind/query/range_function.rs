@@ -65,7 +65,11 @@ impl Level<'_> {
     }
 
     /// CURRENT_DATE and its kin, which are no names of tables: a row with their value.
-    pub(super) fn value_word_entry(&mut self, word: &ObjectName, alias: Option<&TableAlias>) -> SqlResult<(usize, bool)> {
+    pub(super) fn value_word_entry(
+        &mut self,
+        word: &ObjectName,
+        alias: Option<&TableAlias>,
+    ) -> SqlResult<(usize, bool)> {
         let call = Function { args: FunctionArguments::None, ..call_of(word.clone(), Vec::new()) };
         self.functions_entry(vec![call], alias, false)
     }

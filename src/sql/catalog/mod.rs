@@ -70,8 +70,8 @@ pub(crate) use declaration::{
     Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition, OnCommit,
 };
 pub(crate) use entry::CATALOG_TABLE;
-pub(crate) use found::is_found_oid;
 pub(crate) use found::derived_table_name;
+pub(crate) use found::is_found_oid;
 pub(crate) use found::why_another_name;
 pub(crate) use oids::schema_oid;
 pub(crate) use oids::{DATABASE, PUBLIC};

@@ -131,6 +131,11 @@ impl Cursors {
         self.0.clear();
     }
 
+    /// Whether there are cursors that are to outlive the transaction.
+    pub(crate) fn has_holdable(&self) -> bool {
+        self.0.values().any(|cursor| cursor.hold && cursor.depth.is_some())
+    }
+
     /// A transaction is about to commit: reads what its holdable cursors have left, and makes them outlive it.
     ///
     /// # Errors

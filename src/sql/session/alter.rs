@@ -69,7 +69,8 @@ impl Session {
     /// RENAME TO of a sequence or an index, for which ALTER TABLE does as well; `None` where it is neither.
     async fn rename_other(&mut self, command: &AlterCommand, position: Position) -> SqlResult<Option<Outcome>> {
         let alter = &command.alter;
-        let [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) }] = &alter.operations[..] else {
+        let [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) }] = &alter.operations[..]
+        else {
             return Ok(None);
         };
         let catalog = self.reads().catalog.clone();

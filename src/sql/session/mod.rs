@@ -382,6 +382,9 @@ impl Session {
             if self.transaction.in_block() {
                 return Ok(());
             }
+            if self.cursors.has_holdable() {
+                self.cursors.hold().await?;
+            }
             if self.own.is_empty() && self.transaction.has_collected_nothing() {
                 let committed = self.handles.listener.check_commit();
                 self.finish_transaction(committed.is_ok());

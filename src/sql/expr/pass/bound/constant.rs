@@ -146,10 +146,17 @@ pub(super) fn type_of(expr: &BoundExpr) -> SqlResult<SqlType> {
 /// 0A000 for a type whose values would be compared as their texts are: addresses, shapes, ranges and some others.
 fn check_is_read(oid: Oid) -> SqlResult<()> {
     let Some(known) = built_in(oid) else { return Ok(()) };
+    if known.is_array {
+        return check_is_read(known.element);
+    }
     let hint = match known.category {
         b'R' => "Keep its bounds in two columns.",
         b'I' | b'G' => "Keep it as text.",
-        _ if matches!(oid, oids::TIMETZ | oids::MONEY | oids::MACADDR | oids::MACADDR8 | oids::TSVECTOR | oids::TSQUERY) => {
+        _ if matches!(
+            oid,
+            oids::TIMETZ | oids::MONEY | oids::MACADDR | oids::MACADDR8 | oids::TSVECTOR | oids::TSQUERY
+        ) =>
+        {
             "Keep it as text."
         }
         _ => return Ok(()),
