@@ -13,6 +13,7 @@ use tablegate_types::sql_type::SqlType;
 use super::counters::Counters;
 use crate::catalog::{DeclaredColumn, default_as_shown};
 use crate::place::Place;
+use crate::plan::RESERVED_COLUMNS;
 use crate::syntax::{GivenOptions, fold, serial_type, sql_type};
 
 /// A column of a CREATE TABLE, its type read.
@@ -149,12 +150,9 @@ fn is_key_or_timestamp(name: &str) -> bool {
     matches!(name, "PartitionKey" | "RowKey" | "Timestamp")
 }
 
-/// Columns that each table of PostgreSQL has by itself.
-const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"];
-
 /// Names that a column cannot have.
 fn check_name(name: &str, is_raw: bool) -> SqlResult<()> {
-    if SYSTEM_COLUMNS.contains(&name) {
+    if RESERVED_COLUMNS.contains(&name) {
         let message = format!("column name \"{name}\" conflicts with a system column name");
         return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
     }

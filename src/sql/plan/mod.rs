@@ -31,6 +31,7 @@ mod running;
 mod short;
 mod size;
 mod system;
+mod system_columns;
 mod tables;
 mod unnest;
 mod views;
@@ -45,4 +46,5 @@ pub(super) use meaning::{
 pub(super) use planned_query::{CurrentIn, PlannedQuery, is_declared};
 pub(super) use planner::Planner;
 pub(super) use system::SystemRelations;
+pub(super) use system_columns::RESERVED as RESERVED_COLUMNS;
 pub(super) use tables::{TableEntry, Tables, own_number, placed_name, schema_and_table};

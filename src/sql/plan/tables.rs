@@ -14,6 +14,7 @@ use tablegate_bind::statement::Syntax;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::{SqlType, TableRow};
 
+use super::system_columns;
 use crate::catalog::{CatalogView, View};
 use crate::place::PlacedName;
 use crate::relation::Relation;
@@ -194,7 +195,7 @@ pub(crate) struct Mentions {
     pub hidden: bool,
     /// The stored types of columns are asked for.
     pub edm_types: bool,
-    /// One of [`SYSTEM_COLUMNS`] is named anywhere.
+    /// A system column is named anywhere.
     pub system_columns: bool,
     /// How much there is to plan, in expressions.
     weight: usize,
@@ -208,8 +209,6 @@ const TEXT_BYTES: usize = 256;
 /// A statement of this weight is planned in less than a millisecond: a change of one row, a query of a few narrow tables.
 const SHORT_WEIGHT: usize = 100;
 
-/// Columns that are none of a table's own: the table that a row is of, and the transaction that made a row of the catalogue.
-const SYSTEM_COLUMNS: [&str; 2] = ["tableoid", "xmin"];
 const HIDDEN: [&str; 4] = ["PartitionKey", "RowKey", "Timestamp", "etag"];
 
 impl Mentions {
@@ -260,7 +259,7 @@ impl Mentions {
     }
 
     fn see(&mut self, ident: &Ident) {
-        self.system_columns |= SYSTEM_COLUMNS.iter().any(|column| column.eq_ignore_ascii_case(&ident.value));
+        self.system_columns |= system_columns::is_named(&ident.value);
         self.hidden |= HIDDEN.iter().any(|h| h.eq_ignore_ascii_case(&ident.value));
     }
 }

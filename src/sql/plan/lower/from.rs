@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Column, DFSchema, JoinType, ScalarValue, TableReference};
+use datafusion::common::{Column, DFSchema, JoinType, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder, Projection, Values};
 use datafusion::prelude::lit;
@@ -14,31 +14,24 @@ use tablegate_bind::query::bound::{
     JoinColumn, JoinKind, JoinTree, RangeEntry, RangeSource, Sample, SetOperator, SetTree,
 };
 use tablegate_bind::statement::BoundStatement;
-use tablegate_bind::{BoundQuery, Oid};
+use tablegate_bind::BoundQuery;
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::oid::declared_of_oid;
-use tablegate_types::sql_type::{CatalogType, SqlType, TYPE_KEY};
+use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 use tablegate_types::stack::deeper;
 
 use super::level::{Around, EntryColumns, Level, Part};
 use super::select::is_call;
 use super::{Lowering, columns_of};
-use crate::catalog::FIRST_OID;
-use crate::expr::{is_in_sample, literal, sub_query_of};
+use crate::expr::{is_in_sample, sub_query_of};
 use crate::plan::held_rows::HeldRows;
 use crate::plan::once::once;
+use crate::plan::system_columns::SystemColumn;
 use crate::plan::unnest::pieces::{one_row, values_as_union};
 use crate::syntax::unique_names;
 
 /// The column of whether a row is there. No column of a client's has such a name.
 const MARKER: &str = "\u{2}there";
-
-/// The column of the table that a row is of.
-const TABLE_OID: &str = "tableoid";
-/// The column of the transaction that made a row of the catalogue.
-const XMIN: &str = "xmin";
-/// That which makes a database, as PostgreSQL numbers it: which one made a row is not kept.
-const BOOTSTRAP_TRANSACTION: u32 = 1;
 
 /// A part of WITH that reads no more tables and queries than these is computed anew by each of its readers, each of which has
 /// it computed for what it asks for.
@@ -244,10 +237,8 @@ impl Lowering<'_> {
             Some(oid) => {
                 let scan = scan.build()?;
                 let mut columns: Vec<Expr> = columns_of(&scan).collect();
-                for name in [TABLE_OID, XMIN] {
-                    let value = system_column(name, oid);
-                    columns.extend(value.map(|value| value.alias_qualified(Some(key.clone()), name)));
-                }
+                let named = |column: SystemColumn| column.literal().alias_qualified(Some(key.clone()), column.name);
+                columns.extend(SystemColumn::of(oid).map(named));
                 LogicalPlanBuilder::from(scan).project(columns)?
             }
         };
@@ -308,7 +299,9 @@ impl Lowering<'_> {
                 let at = rows.columns.iter().position(|known| *known == (number, column));
                 columns.push(match (at, table) {
                     (Some(at), _) => Some(Expr::Column(Column::from(plan.schema().qualified_field(at)))),
-                    (None, Some(oid)) => system_column(&named.name, oid),
+                    (None, Some(oid)) => {
+                        SystemColumn::of(oid).find(|column| column.name == named.name).map(|column| column.literal())
+                    }
                     (None, None) => None,
                 });
             }
@@ -403,14 +396,4 @@ fn say_types(rows: &[Vec<BoundExpr>], values: &mut [Vec<Expr>]) {
             row[column] = Expr::Cast(Cast::new_from_field(Box::new(value), Arc::clone(&told)));
         }
     }
-}
-
-/// The value of a system column in every row of a table; `None` for a column that the table has not.
-fn system_column(name: &str, table: Oid) -> Option<Expr> {
-    let (value, sql_type) = match name {
-        TABLE_OID => (table, SqlType::Oid),
-        XMIN if table < FIRST_OID => (BOOTSTRAP_TRANSACTION, SqlType::Catalog(CatalogType::Xid)),
-        _ => return None,
-    };
-    Some(literal(ScalarValue::UInt32(Some(value)), &sql_type))
 }

@@ -11,10 +11,11 @@ use tablegate_bind::catalogue::{
 use tablegate_bind::{Catalogue, Name, Oid};
 use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::oid::{modifier, oid};
-use tablegate_types::sql_type::{CatalogType, SqlType, TableRow};
+use tablegate_types::sql_type::{SqlType, TableRow};
 
-use crate::catalog::{CatalogView, FIRST_OID, Sequence, View, ViewColumn, query_of};
+use crate::catalog::{CatalogView, Sequence, View, ViewColumn, query_of};
 use crate::plan::planner::Planner;
+use crate::plan::system_columns::SystemColumn;
 use crate::plan::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use crate::relation::{Relation, RelationColumn, table_row};
 
@@ -277,14 +278,12 @@ fn column_of(column: &RelationColumn) -> catalogue::RelationColumn {
     }
 }
 
-/// The columns of a table that are none of its own: the table that a row is of, and in the catalogue's own tables the
-/// transaction that made the row, by which tools ask what is new.
+/// The columns of a table that are none of its own.
 fn system_columns(table: Oid) -> impl Iterator<Item = catalogue::RelationColumn> {
-    let version = (table < FIRST_OID).then_some(("xmin", SqlType::Catalog(CatalogType::Xid)));
-    [("tableoid", SqlType::Oid)]
-        .into_iter()
-        .chain(version)
-        .map(|(name, sql_type)| catalogue::RelationColumn { is_hidden: true, ..column(name, &sql_type) })
+    SystemColumn::of(table).map(|system| catalogue::RelationColumn {
+        is_hidden: true,
+        ..column(system.name, &system.sql_type)
+    })
 }
 
 /// The primary key, unless the gateway makes the keys of rows, and what is recorded as unique.
