@@ -26,6 +26,7 @@ use super::catalog::Catalog;
 use super::copies::Copies;
 use super::grouping::GroupByDictionary;
 use super::in_turn::{CallsInOrder, MadeRowsInOrder, SortedUnions};
+use super::latest::Latest;
 use super::login::{Account, Accounts, Role};
 use super::lost_order::SortedMerges;
 use super::mount::MountedStore;
@@ -129,6 +130,8 @@ pub struct Engine {
     counters: Arc<Counters>,
     commits: Arc<Commits>,
     roster: Roster,
+    /// The objects that the system catalogue showed last.
+    shown: Latest,
 }
 
 impl Engine {
@@ -193,6 +196,7 @@ impl Engine {
                 counters,
                 commits,
                 roster: Roster::default(),
+                shown: Latest::default(),
             }))
         })
     }
@@ -204,6 +208,11 @@ impl Engine {
             self.recorder.flush().await;
             self.sequences.give_all_back().await;
         })
+    }
+
+    /// What the system catalogue keeps for the next statement.
+    pub(crate) fn shown(&self) -> &Latest {
+        &self.shown
     }
 
     pub fn config(&self) -> &EngineConfig {

@@ -29,6 +29,7 @@ mod guest;
 mod handles;
 mod in_turn;
 pub mod key_range;
+mod latest;
 pub mod limits;
 mod locking;
 mod login;

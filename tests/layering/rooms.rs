@@ -61,6 +61,7 @@ const ROOMS: &[&str] = &[
     "roster",
     "sequence",
     "tuning",
+    "latest",
     "engine",
     "guest",
     "handles",

@@ -87,6 +87,13 @@ pub struct Search {
     mounts: Arc<[MountName]>,
 }
 
+impl Search {
+    /// Whether it looks in the same places, but for where each session has its temporary objects.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        (self.public_first, &self.mounts) == (other.public_first, &other.mounts)
+    }
+}
+
 impl Default for Search {
     /// The search path outside of any session.
     fn default() -> Self {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::constraints::TableIndex;
+use super::constraints::{TableConstraint, TableIndex};
 use super::objects::{Class, Objects};
 use crate::place::Place;
 
@@ -18,18 +18,24 @@ enum At {
 
 /// The objects by number, and by place and name. Of two that have the same one a table comes before an index, a sequence and a
 /// view.
+#[derive(Default)]
 pub(super) struct Finder {
     by_oid: HashMap<u32, At>,
     by_name: HashMap<Place, HashMap<String, (u32, At)>>,
+    /// The table, and which of its constraints.
+    constraints: HashMap<u32, (usize, usize)>,
 }
 
 impl Finder {
     pub(super) fn of(objects: &Objects) -> Self {
-        let mut finder = Self { by_oid: HashMap::new(), by_name: HashMap::new() };
+        let mut finder = Self::default();
         for (number, table) in objects.tables.iter().enumerate() {
             finder.add(table.oid, table.place(), &table.name, At::Table(number));
         }
         for (number, table) in objects.tables.iter().enumerate() {
+            for (which, constraint) in TableConstraint::of_table(table).enumerate() {
+                finder.constraints.entry(constraint.oid()).or_insert((number, which));
+            }
             for (which, index) in TableIndex::of_table(table).enumerate() {
                 finder.add(index.oid(), table.place(), &index.name(), At::Index(number, which));
             }
@@ -51,6 +57,11 @@ impl Finder {
     /// `objects` are those that it was made for, here and below.
     pub(super) fn by_oid<'o>(&self, objects: &'o Objects, oid: u32) -> Option<Class<'o>> {
         at(objects, *self.by_oid.get(&oid)?)
+    }
+
+    pub(super) fn constraint<'o>(&self, objects: &'o Objects, oid: u32) -> Option<TableConstraint<'o>> {
+        let (table, which) = *self.constraints.get(&oid)?;
+        TableConstraint::of_table(objects.tables.get(table)?).nth(which)
     }
 
     /// What has exactly this name in a place, and its number.

@@ -36,7 +36,7 @@ use self::objects::Objects;
 pub(crate) use self::origins::Origins;
 pub(crate) use self::sizes::Sizes;
 use super::advisory;
-use super::catalog::{Search, Sequence, SharedComments, View};
+use super::catalog::{Sequence, SharedComments, View};
 use super::copies::Copies;
 use super::cursor::ShownCursor;
 use super::database::Database;
@@ -66,17 +66,29 @@ impl CatalogSnapshot {
     /// # Errors
     /// When the catalogue or the users cannot be read.
     async fn load(engine: &Engine, reads: &Reads, rights: Rights) -> SqlResult<Self> {
-        let sequences = reads.catalog.sequences().cloned().collect();
         let roles = Roles::new(&engine.accounts().await?, &rights, reads.catalog.accesses());
         let granted = Granted::new(roles, reads.catalog.accesses().cloned(), rights);
-        let views = reads.catalog.views().cloned().collect();
-        let comments = reads.catalog.comments().clone();
         let relations = reads.relations().await?;
         let sizes = Sizes::new(&reads.readers, &relations, engine.stores().clone());
         let origins = Origins::new(&reads.readers, &relations);
-        let snapshot = Self::new(relations, sequences, views, comments);
-        let snapshot = snapshot.looking_in(reads.catalog.search().clone());
+        let objects = Self::objects(engine, reads, relations);
+        let snapshot = Self { objects, granted: Arc::default(), sizes: Arc::default(), origins: Arc::default() };
         Ok(snapshot.with_granted(granted).with_sizes(sizes).with_origins(origins))
+    }
+
+    /// The objects that the last statement was shown, with what was found out about them, where they are still the same.
+    fn objects(engine: &Engine, reads: &Reads, relations: Vec<Arc<Relation>>) -> Arc<Objects> {
+        let sequences = reads.catalog.sequences().cloned().collect();
+        let objects = Objects::new(relations, sequences)
+            .with_views(reads.catalog.views().cloned().collect())
+            .with_comments(reads.catalog.comments().clone())
+            .with_search(reads.catalog.search().clone());
+        if let Some(latest) = engine.shown().get::<Objects>().filter(|latest| latest.are(&objects)) {
+            return latest;
+        }
+        let objects = Arc::new(objects);
+        engine.shown().put(objects.clone());
+        objects
     }
 
     pub(crate) fn new(
@@ -100,13 +112,6 @@ impl CatalogSnapshot {
     #[must_use]
     pub(crate) fn with_origins(self, origins: Origins) -> Self {
         Self { origins: Arc::new(origins), ..self }
-    }
-
-    /// With the order in which names without a schema are looked for.
-    #[must_use]
-    pub(crate) fn looking_in(self, search: Search) -> Self {
-        let objects = Objects::clone(&self.objects).with_search(search);
-        Self { objects: Arc::new(objects), ..self }
     }
 
     /// With the roles there are and what is granted.

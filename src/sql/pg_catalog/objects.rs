@@ -1,14 +1,17 @@
 //! The objects of one database as the catalogue numbers and names them: schemas, tables, their keys and columns.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use arrow::record_batch::RecordBatch;
 use tablegate_types::constraint::UnenforcedKind;
+use tablegate_types::error::SqlResult;
 use tablegate_types::quoting::{quote_ident, split_name};
 
 use super::comments::Commented;
 use super::constraints::{TableConstraint, TableIndex};
+use super::deparse::IndexShape;
 use super::finder::Finder;
 use super::functions::FunctionContext;
 use super::layout::{self, Layout};
@@ -78,8 +81,7 @@ impl RowType<'_> {
     }
 }
 
-/// The user's tables and sequences.
-#[derive(Clone)]
+/// The user's tables and sequences. What is found out about them is kept with them.
 pub(super) struct Objects {
     pub tables: Vec<Arc<Relation>>,
     pub sequences: Vec<Arc<Sequence>>,
@@ -87,20 +89,23 @@ pub(super) struct Objects {
     /// Those on schemas and databases.
     pub comments: Arc<SharedComments>,
     search: Search,
-    finder: OnceLock<Arc<Finder>>,
-    commented: OnceLock<Arc<Commented>>,
+    finder: OnceLock<Finder>,
+    commented: OnceLock<Commented>,
+    shapes: OnceLock<HashMap<u32, IndexShape>>,
+    /// Of relations that show nothing else, by their OID.
+    rows: Mutex<HashMap<u32, RecordBatch>>,
 }
 
 impl Objects {
     pub(super) fn new(tables: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
         let (views, comments, search) = (Vec::new(), Arc::default(), Search::default());
-        let (finder, commented) = Default::default();
-        Self { tables, sequences, views, comments, search, finder, commented }
+        let (finder, commented, shapes, rows) = Default::default();
+        Self { tables, sequences, views, comments, search, finder, commented, shapes, rows }
     }
 
     /// With these views.
     pub(super) fn with_views(self, views: Vec<Arc<View>>) -> Self {
-        Self { views, finder: OnceLock::new(), commented: OnceLock::new(), ..self }
+        Self { views, ..self }
     }
 
     /// With the order in which names without a schema are looked for.
@@ -112,7 +117,38 @@ impl Objects {
     /// With the comments on schemas and databases.
     #[must_use]
     pub(super) fn with_comments(self, comments: Arc<SharedComments>) -> Self {
-        Self { comments, commented: OnceLock::new(), ..self }
+        Self { comments, ..self }
+    }
+
+    /// Whether these are the same as others, and are called the same.
+    pub(super) fn are(&self, others: &Self) -> bool {
+        let is_search = match self.temporary_schema() {
+            Some(_) => self.search == others.search,
+            None => self.search.is_like(&others.search),
+        };
+        is_search
+            && same(&self.tables, &others.tables)
+            && same(&self.sequences, &others.sequences)
+            && same(&self.views, &others.views)
+            && Arc::ptr_eq(&self.comments, &others.comments)
+    }
+
+    /// The rows of a relation that shows them and nothing else, made once.
+    ///
+    /// # Errors
+    /// Those of making them.
+    pub(super) fn rows_of(
+        &self,
+        relation: &Layout,
+        make: impl FnOnce() -> SqlResult<RecordBatch>,
+    ) -> SqlResult<RecordBatch> {
+        let kept = || self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rows) = kept().get(&relation.oid) {
+            return Ok(rows.clone());
+        }
+        let rows = make()?;
+        kept().insert(relation.oid, rows.clone());
+        Ok(rows)
     }
 
     pub(super) fn class_by_oid(&self, oid: u32) -> Option<Class<'_>> {
@@ -120,14 +156,24 @@ impl Objects {
         self.finder().by_oid(self, oid).or_else(system)
     }
 
+    pub(super) fn constraint_by_oid(&self, oid: u32) -> Option<TableConstraint<'_>> {
+        self.finder().constraint(self, oid)
+    }
+
+    /// What CREATE INDEX said of each index, read once.
+    pub(super) fn shape_of(&self, index: &TableIndex<'_>) -> Option<&IndexShape> {
+        let read = || self.indexes().filter_map(|index| Some((index.oid(), index.shape()?))).collect();
+        self.shapes.get_or_init(read).get(&index.oid())
+    }
+
     /// Where they are, found out once.
     fn finder(&self) -> &Finder {
-        self.finder.get_or_init(|| Arc::new(Finder::of(self)))
+        self.finder.get_or_init(|| Finder::of(self))
     }
 
     /// The comments by what they are on, found out once.
     pub(super) fn commented(&self) -> &Commented {
-        self.commented.get_or_init(|| Arc::new(Commented::in_all(self)))
+        self.commented.get_or_init(|| Commented::in_all(self))
     }
 
     /// All indexes of all tables.
@@ -271,6 +317,11 @@ impl Objects {
         }
         self.schemas().into_iter().find(|(_, n)| n == name).map(|(oid, _)| oid)
     }
+}
+
+/// Whether they are the very same objects.
+fn same<T>(some: &[Arc<T>], others: &[Arc<T>]) -> bool {
+    some.len() == others.len() && some.iter().zip(others).all(|(one, other)| Arc::ptr_eq(one, other))
 }
 
 /// The schema that the type of a view's rows is listed in.

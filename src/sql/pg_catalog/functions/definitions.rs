@@ -49,7 +49,7 @@ fn format_type(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell>
 fn constraint_definition(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let Some(oid) = argument(arguments, 0).as_oid() else { return Ok(Cell::Null) };
     let pretty = argument(arguments, 1).as_bool().unwrap_or(false);
-    let constraint = context.objects.constraints().find(|constraint| constraint.oid() == oid);
+    let constraint = context.objects.constraint_by_oid(oid);
     Ok(constraint.map(|constraint| constraint.definition(pretty)).into())
 }
 

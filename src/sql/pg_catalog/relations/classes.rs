@@ -5,6 +5,7 @@ use crate::catalog::PUBLIC;
 use crate::pg_catalog::built_ins::row_type_of;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::constraints::TableIndex;
+use crate::pg_catalog::deparse::IndexShape;
 use crate::pg_catalog::functions::FunctionContext;
 use crate::pg_catalog::layout;
 use crate::pg_catalog::objects::{INFORMATION_SCHEMA, OWNER, PG_CATALOG, visible_columns};
@@ -35,12 +36,12 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
         };
         push(rows, &described);
         for index in TableIndex::of_table(table) {
-            let (name, shape) = (index.name(), index.shape());
-            let columns = index.columns_of(shape.as_ref()).len();
+            let (name, shape) = (index.name(), context.objects.shape_of(&index));
+            let columns = index.columns_of(shape).len();
             let access = access_method(index.method());
             let owner = context.granted.owner_oid(table.oid);
             let persistence = persistence(table.place());
-            let options = shape.map(|shape| shape.options()).unwrap_or_default();
+            let options = shape.map(IndexShape::options).unwrap_or_default();
             let described = Described::of(index.oid(), &name, schema, "i");
             push(rows, &Described { access, columns, owner, persistence, options, ..described });
         }

@@ -17,12 +17,12 @@ use crate::relation::Relation;
 pub(super) fn indexes(context: &FunctionContext, rows: &mut Rows) {
     let is_dump = is_dump(context);
     for index in context.objects.indexes() {
-        let shape = index.shape();
-        let all = index.columns_of(shape.as_ref());
-        let key_count = shape.as_ref().map_or(all.len(), |shape| shape.columns.len());
+        let shape = context.objects.shape_of(&index);
+        let all = index.columns_of(shape);
+        let key_count = shape.map_or(all.len(), |shape| shape.columns.len());
         let key = all.get(..key_count).unwrap_or(&all);
-        let types = key_types(index.table(), key, shape.as_ref());
-        let order: Vec<i32> = match &shape {
+        let types = key_types(index.table(), key, shape);
+        let order: Vec<i32> = match shape {
             Some(shape) => shape.columns.iter().map(|column| column.order).collect(),
             None => vec![0; key_count],
         };
@@ -39,18 +39,18 @@ pub(super) fn indexes(context: &FunctionContext, rows: &mut Rows) {
             ("indisready", (index.is_valid() || is_dump).into()),
             ("indislive", true.into()),
             ("indkey", Cell::numbers(all.iter().copied())),
-            ("indcollation", Cell::numbers(collations(&types, &index, key, shape.as_ref()))),
-            ("indclass", Cell::numbers(classes(&types, &index, shape.as_ref()))),
+            ("indcollation", Cell::numbers(collations(&types, &index, key, shape))),
+            ("indclass", Cell::numbers(classes(&types, &index, shape))),
             ("indoption", Cell::numbers(order)),
-            ("indexprs", shape.as_ref().and_then(IndexShape::expressions).into()),
-            ("indpred", shape.as_ref().and_then(IndexShape::predicate).into()),
+            ("indexprs", shape.and_then(IndexShape::expressions).into()),
+            ("indpred", shape.and_then(IndexShape::predicate).into()),
         ]);
     }
 }
 
 /// Whether pg_dump asks, by the name that it gives itself. It leaves out what is not valid without a word, and with it what
 /// was declared: a dump has to hold that.
-fn is_dump(context: &FunctionContext) -> bool {
+pub(super) fn is_dump(context: &FunctionContext) -> bool {
     context.handles.settings.show("application_name").is_ok_and(|(_, name)| name == "pg_dump")
 }
 

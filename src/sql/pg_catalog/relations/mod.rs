@@ -49,16 +49,29 @@ type Fill = fn(&FunctionContext, &mut Rows);
 /// # Errors
 /// None are expected: rows are made to fit their columns.
 pub(super) fn provider(layout: &'static Layout, context: &FunctionContext) -> SqlResult<Arc<dyn TableProvider>> {
-    let mut rows = Rows::new(layout);
-    if let Some(fill) = fill_of(layout) {
-        fill(context, &mut rows);
-    }
+    let make = || {
+        let mut rows = Rows::new(layout);
+        if let Some(fill) = fill_of(layout) {
+            fill(context, &mut rows);
+        }
+        rows.finish()
+    };
+    let rows = if shows_objects_alone(layout, context) { context.objects.rows_of(layout, make)? } else { make()? };
     let mut batches: Vec<RecordBatch> =
         [recorded::batch(layout)?, system::batch(layout)?].into_iter().flatten().collect();
-    if rows.count > 0 || batches.is_empty() {
-        batches.push(rows.finish()?);
+    if rows.num_rows() > 0 || batches.is_empty() {
+        batches.push(rows);
     }
     Ok(Arc::new(MemTable::try_new(layout.arrow.clone(), vec![batches])?))
+}
+
+/// Whether its rows are the same for everybody for whom the objects are the same.
+fn shows_objects_alone(layout: &Layout, context: &FunctionContext) -> bool {
+    match (layout.schema, layout.name) {
+        ("pg_catalog", "pg_index") => !keys::is_dump(context),
+        ("pg_catalog", name) => matches!(name, "pg_attribute" | "pg_attrdef" | "pg_constraint" | "pg_depend"),
+        _ => false,
+    }
 }
 
 /// Whether its rows are what observe mode saw.

@@ -8,13 +8,13 @@ use datafusion::common::{Column, DFSchema, JoinType, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder, Projection, Values};
 use datafusion::prelude::lit;
+use tablegate_bind::BoundQuery;
 use tablegate_bind::catalogue::{RelationColumn, RelationRef};
 use tablegate_bind::expr::{BoundExpr, ExprKind};
 use tablegate_bind::query::bound::{
     JoinColumn, JoinKind, JoinTree, RangeEntry, RangeSource, Sample, SetOperator, SetTree,
 };
 use tablegate_bind::statement::BoundStatement;
-use tablegate_bind::BoundQuery;
 use tablegate_types::error::{SqlError, SqlResult};
 use tablegate_types::oid::declared_of_oid;
 use tablegate_types::sql_type::{SqlType, TYPE_KEY};

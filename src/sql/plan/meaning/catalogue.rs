@@ -280,10 +280,8 @@ fn column_of(column: &RelationColumn) -> catalogue::RelationColumn {
 
 /// The columns of a table that are none of its own.
 fn system_columns(table: Oid) -> impl Iterator<Item = catalogue::RelationColumn> {
-    SystemColumn::of(table).map(|system| catalogue::RelationColumn {
-        is_hidden: true,
-        ..column(system.name, &system.sql_type)
-    })
+    SystemColumn::of(table)
+        .map(|system| catalogue::RelationColumn { is_hidden: true, ..column(system.name, &system.sql_type) })
 }
 
 /// The primary key, unless the gateway makes the keys of rows, and what is recorded as unique.
