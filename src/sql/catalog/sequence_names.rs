@@ -99,7 +99,8 @@ pub(crate) fn sequence_in(function: &mut Function) -> Option<&mut String> {
     }
     match literal {
         Expr::Value(value) => match &mut value.value {
-            Value::SingleQuotedString(text) => Some(text),
+            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(text),
+            Value::DollarQuotedString(quoted) => Some(&mut quoted.value),
             _ => None,
         },
         _ => None,
