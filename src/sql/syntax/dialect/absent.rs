@@ -28,6 +28,21 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("FOREIGN TABLE", "DROP FOREIGN TABLE", "foreign table"),
     ("FOREIGN DATA WRAPPER", "DROP FOREIGN DATA WRAPPER", "foreign-data wrapper"),
     ("STATISTICS", "DROP STATISTICS", "statistics object"),
+    ("COLLATION", "DROP COLLATION", "collation"),
+    ("CONVERSION", "DROP CONVERSION", "conversion"),
+    ("LANGUAGE", "DROP LANGUAGE", "language"),
+    ("TABLESPACE", "DROP TABLESPACE", "tablespace"),
+    ("TEXT SEARCH CONFIGURATION", "DROP TEXT SEARCH CONFIGURATION", "text search configuration"),
+    ("TEXT SEARCH DICTIONARY", "DROP TEXT SEARCH DICTIONARY", "text search dictionary"),
+    ("TEXT SEARCH PARSER", "DROP TEXT SEARCH PARSER", "text search parser"),
+    ("TEXT SEARCH TEMPLATE", "DROP TEXT SEARCH TEMPLATE", "text search template"),
+];
+
+/// Objects of those kinds that are there all the same.
+const BUILT_IN: &[(&str, &[&str])] = &[
+    ("collation", &["C", "POSIX", "default", "ucs_basic"]),
+    ("language", &["c", "internal", "sql", "plpgsql"]),
+    ("tablespace", &["pg_default", "pg_global"]),
 ];
 
 /// The command behind DROP, if it is such a one; what is built in does exist.
@@ -55,6 +70,7 @@ fn object<'t>(words: &mut Words<'_, 't>, noun: &str) -> Read<'t, Option<String>>
     let last = name.rsplit('.').next().unwrap_or_default();
     Ok(match noun {
         "type" if SqlType::parse(last).is_some() => None,
+        _ if BUILT_IN.iter().any(|(kind, names)| *kind == noun && names.contains(&last)) => None,
         "trigger" | "rule" | "policy" => {
             words.expect("ON")?;
             Some(format!("{noun} \"{name}\" for relation \"{}\"", dotted(words)?))
