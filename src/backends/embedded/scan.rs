@@ -34,16 +34,19 @@ pub(super) struct Scan {
     rows_left: usize,
     /// Rows that may still be read where the scan is asked for.
     rows_here: usize,
+    /// It may be long: segments are for the thread that may block.
+    may_be_long: bool,
     is_done: bool,
 }
 
 impl Scan {
     pub(super) fn new(view: Arc<View>, table: Arc<TableMeta>, request: ScanRequest) -> Self {
         let request = Arc::new(request);
-        // If the partitions are not given, their number is unknown before the first row is read, so the scan may be
-        // long.
+        // If neither the partitions nor a limit are given, their number is unknown before the first row is read, so the scan
+        // may be long.
         let is_near = |range: &KeyRange| range.partitions.as_point().is_some();
-        let is_short = request.ranges.len() <= FEW_RANGES && request.ranges.iter().all(is_near);
+        let is_page = request.limit.is_some_and(|limit| limit <= FEW_ROWS);
+        let may_be_long = !is_page && !request.ranges.iter().all(is_near);
         let is_point = |range: &KeyRange| range.as_point().is_some();
         let rows_at_most = if request.ranges.iter().all(is_point) { request.ranges.len() } else { usize::MAX };
         let rows = rows_at_most.min(request.limit.unwrap_or(usize::MAX)).min(request.batch_rows).min(MANY_ROWS);
@@ -52,7 +55,8 @@ impl Scan {
             rows: RowColumns::with_capacity(table, Arc::clone(&request.columns), rows),
             ready: VecDeque::new(),
             rows_left: request.limit.unwrap_or(usize::MAX),
-            rows_here: if is_short { FEW_ROWS } else { 0 },
+            rows_here: if request.ranges.len() <= FEW_RANGES { FEW_ROWS } else { 0 },
+            may_be_long,
             is_done: false,
             request,
         }
@@ -129,9 +133,7 @@ impl Scan {
                     read += 1;
                 }
                 // What was read of rows comes before.
-                Next::Piece(piece)
-                    if self.rows.len() > 0 || (rows < usize::MAX && !piece.is_at_hand(self.rows.columns())) =>
-                {
+                Next::Piece(piece) if self.rows.len() > 0 || (rows < usize::MAX && !self.is_here(&piece)) => {
                     self.walk.put_back(piece);
                     return Ok(());
                 }
@@ -172,6 +174,11 @@ impl Scan {
             }
         }
         Ok(())
+    }
+
+    /// Whether a piece of a segment can be read where the scan is asked for.
+    fn is_here(&self, piece: &Piece) -> bool {
+        !self.may_be_long && piece.is_at_hand(self.rows.columns())
     }
 
     /// Reads all of a piece, which is of one batch of its segment: its last rows come first.
