@@ -34,7 +34,7 @@ pub(super) struct Scan {
     rows_left: usize,
     /// Rows that may still be read where the scan is asked for.
     rows_here: usize,
-    /// It may be long: segments are for the thread that may block.
+    /// It may be long: rows of segments count among those that may be read there.
     may_be_long: bool,
     is_done: bool,
 }
@@ -133,7 +133,9 @@ impl Scan {
                     read += 1;
                 }
                 // What was read of rows comes before.
-                Next::Piece(piece) if self.rows.len() > 0 || (rows < usize::MAX && !self.is_here(&piece)) => {
+                Next::Piece(piece)
+                    if self.rows.len() > 0 || (rows < usize::MAX && !piece.is_at_hand(self.rows.columns())) =>
+                {
                     self.walk.put_back(piece);
                     return Ok(());
                 }
@@ -149,6 +151,7 @@ impl Scan {
                         Step::Batches(batches) => {
                             let found: usize = batches.iter().map(RecordBatch::num_rows).sum();
                             self.rows_left = self.rows_left.saturating_sub(found);
+                            read += if self.may_be_long { found } else { 0 };
                             self.ready.extend(batches);
                             let is_at_end = piece.is_at_end();
                             if !is_at_end {
@@ -174,11 +177,6 @@ impl Scan {
             }
         }
         Ok(())
-    }
-
-    /// Whether a piece of a segment can be read where the scan is asked for.
-    fn is_here(&self, piece: &Piece) -> bool {
-        !self.may_be_long && piece.is_at_hand(self.rows.columns())
     }
 
     /// Reads all of a piece, which is of one batch of its segment: its last rows come first.

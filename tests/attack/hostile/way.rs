@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures::{SinkExt, TryStreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error};
 
@@ -168,7 +169,13 @@ fn query(text: &str) -> Vec<u8> {
 
 fn told(error: &Error) -> String {
     match error.code() {
-        Some(code) => code.code().to_owned(),
+        Some(code) => {
+            // What is nobody's fault but ours has to be told whole.
+            if *code == SqlState::INTERNAL_ERROR {
+                println!("{error:?}");
+            }
+            code.code().to_owned()
+        }
         None => format!("no answer: {error}"),
     }
 }
