@@ -62,6 +62,7 @@ mod settings;
 mod short_batches;
 mod short_lists;
 mod spare_stack;
+mod spill_files;
 pub mod statistics;
 mod stoppable;
 mod syntax;

@@ -11,9 +11,12 @@ use datafusion::prelude::SessionConfig;
 use tablegate_types::error::SqlResult;
 
 use super::coercion::{self, Coercion};
+use super::spill_files::SpillFiles;
 
 /// Most bytes that queries spill to temporary files, all together.
 const SPILL_BYTES_MAX: u64 = 10 * 1024 * 1024 * 1024;
+/// Most temporary files that are merged at once: more are merged in several steps.
+const SPILLS_MERGED_MAX: usize = 128;
 
 /// Most keys of a join's build side that it tells the scan of its probe side: a few become point reads, more are what rows
 /// are left out by. Beyond it the scan knows the least and the greatest, and asks the join of each row.
@@ -47,9 +50,14 @@ pub(crate) fn session_config(threads: usize) -> SessionConfig {
 /// # Errors
 /// When there is no folder for temporary files.
 pub(crate) fn runtime_env(memory: usize) -> SqlResult<Arc<RuntimeEnv>> {
-    let disk = DiskManagerBuilder::default()
+    let folder = DiskManagerBuilder::default()
         .with_mode(DiskManagerMode::OsTmpDirectory)
-        .with_max_temp_directory_size(SPILL_BYTES_MAX);
+        .with_max_temp_directory_size(SPILL_BYTES_MAX)
+        .build()?;
+    let files = Arc::new(SpillFiles::new(Arc::new(folder)));
+    let disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::Custom(files))
+        .with_max_spill_merge_fan_in(SPILLS_MERGED_MAX);
     let pool = Arc::new(FairSpillPool::new(memory));
     Ok(RuntimeEnvBuilder::new().with_memory_pool(pool).with_disk_manager_builder(disk).build_arc()?)
 }

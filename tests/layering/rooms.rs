@@ -9,6 +9,7 @@ const ROOMS: &[&str] = &[
     "limits",
     "stoppable",
     "spare_stack",
+    "spill_files",
     "aside",
     "coercion",
     "own_rows",

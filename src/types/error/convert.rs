@@ -110,6 +110,9 @@ impl From<ArrowError> for Box<SqlError> {
 /// How the engine says that what queries have written to disk is more than they may.
 const BEYOND_ALLOWANCE: &str = "The used disk space during the spilling process has exceeded";
 
+/// ENFILE and EMFILE: the system, or the process, has as many files open as it may.
+const TOO_MANY_FILES: [i32; 2] = [23, 24];
+
 /// What a query writes to disk while it runs could not be written, or read again.
 fn unwritten(error: &std::io::Error) -> Box<SqlError> {
     if error.kind() == std::io::ErrorKind::StorageFull {
@@ -118,6 +121,10 @@ fn unwritten(error: &std::io::Error) -> Box<SqlError> {
     if error.to_string().starts_with(BEYOND_ALLOWANCE) {
         return SqlError::new(ErrorKind::TemporaryFileLimit, "temporary files of queries exceed the limit")
             .with_hint("Narrow the query by its keys, or run fewer of its kind at a time.");
+    }
+    if error.raw_os_error().is_some_and(|code| TOO_MANY_FILES.contains(&code)) {
+        return SqlError::new(ErrorKind::TemporaryFileLimit, "there are too many temporary files of queries")
+            .with_hint("Run fewer queries at a time, or let the server have more files open (ulimit -n).");
     }
     SqlError::new(ErrorKind::Internal, format!("temporary files of queries: {error}"))
 }
