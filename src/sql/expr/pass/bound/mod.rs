@@ -492,10 +492,10 @@ impl Pass<'_> {
                 Index::One(index) if value.ty.oid == oids::NAME => {
                     ("character of name", vec![self.bound_operand(index, around)?])
                 }
-                Index::One(index) if indexes.len() == dimensions => {
+                Index::One(index) if indexes.len() == dimensions.max(1) => {
                     ("array_subscript", vec![self.bound_operand(index, around)?])
                 }
-                Index::Slice(first, last) if indexes.len() == 1 && dimensions == 1 && !is_json => {
+                Index::Slice(first, last) if indexes.len() == 1 && dimensions <= 1 && !is_json => {
                     let end = |end: &Option<Box<BoundExpr>>, otherwise: i32| match end {
                         Some(end) => self.bound_operand(end, around),
                         None => Ok(self.operand(lit(otherwise), around.schema())?),
