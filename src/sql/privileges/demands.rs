@@ -1,8 +1,9 @@
 //! What each kind of statement needs, told by its syntax.
 
 use sqlparser::ast::{
-    self, ColumnOption, CopySource, FromTable, LockTableMode, MergeAction, ObjectName, OnConflictAction, OnInsert,
-    Statement, TableConstraint, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind, Visit,
+    self, AlterTableOperation, ColumnOption, CopySource, FromTable, LockTableMode, MergeAction, ObjectName,
+    OnConflictAction, OnInsert, Statement, TableConstraint, TableFactor, TableObject, TableWithJoins,
+    UpdateTableFromKind, Visit,
 };
 use tablegate_types::privileges::{ObjectKind, Privileges};
 
@@ -60,8 +61,11 @@ pub(crate) fn demands(command: &Command) -> Vec<Demand> {
         }
         Command::AlterTable(alter) => {
             needs.own(&alter.alter.name);
-            // It may be an index.
-            needs.0.push(Demand::OwnIndex(alter.alter.name.clone()));
+            // It may be an index that is renamed.
+            let renames = matches!(alter.alter.operations[..], [AlterTableOperation::RenameTable { .. }]);
+            if renames && !alter.of_view {
+                needs.0.push(Demand::OwnIndex(alter.alter.name.clone()));
+            }
             needs.references_of_actions(&alter.alter.operations);
         }
         Command::DropTable(drop) | Command::DropSequence(drop) | Command::DropView(drop) => drop.names.iter().for_each(|name| needs.own(name)),
@@ -439,7 +443,7 @@ mod tests {
             ("DROP VIEW a", "a!"),
             ("ALTER VIEW a RENAME TO b", "a!"),
             ("ALTER TABLE a ADD COLUMN y int REFERENCES b", "a! b:x"),
-            ("ALTER TABLE a RENAME TO b", "a!"),
+            ("ALTER TABLE a RENAME TO b", "a! a!"),
             ("ALTER SEQUENCE a OWNER TO b", "\"a\"!"),
             ("DROP TABLE a, b", "a! b!"),
             ("CREATE INDEX ON a (x)", "a!"),
