@@ -106,8 +106,7 @@ impl Level<'_> {
     pub(super) fn factor(&mut self, factor: &TableFactor) -> SqlResult<Joined> {
         match factor {
             TableFactor::Table { name, alias, args: None, .. } if is_value_word(name) => {
-                let (entry, is_value) = self.value_word_entry(name, alias.as_ref())?;
-                Ok(Joined { shown: vec![Shown { is_value, ..Shown::all_of(entry) }], ..alone(entry) })
+                Ok(function_alone(self.value_word_entry(name, alias.as_ref())?))
             }
             TableFactor::Table { name, alias, args: None, sample, .. } => {
                 let entry = self.named_table(name, alias.as_ref())?;
@@ -125,8 +124,7 @@ impl Level<'_> {
                 Ok(joined)
             }
             TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } => {
-                let (entry, is_value) = self.unnest(array_exprs, alias.as_ref(), *with_ordinality)?;
-                Ok(Joined { shown: vec![Shown { is_value, ..Shown::all_of(entry) }], ..alone(entry) })
+                Ok(function_alone(self.unnest(array_exprs, alias.as_ref(), *with_ordinality)?))
             }
             TableFactor::Derived { lateral, subquery, alias, .. } => {
                 let entry = self.query_read(*lateral, subquery, alias.as_ref())?;
@@ -150,8 +148,7 @@ impl Level<'_> {
         alias: Option<&TableAlias>,
         with_ordinality: bool,
     ) -> SqlResult<Joined> {
-        let (entry, is_value) = self.function_entry(name, arguments, alias, with_ordinality)?;
-        Ok(Joined { shown: vec![Shown { is_value, ..Shown::all_of(entry) }], ..alone(entry) })
+        Ok(function_alone(self.function_entry(name, arguments, alias, with_ordinality)?))
     }
 
     /// A table, or a part of WITH.
@@ -263,6 +260,11 @@ impl Level<'_> {
 
 pub(super) fn alone(entry: usize) -> Joined {
     Joined { tree: JoinTree::Entry(entry), entry, shown: vec![Shown::all_of(entry)] }
+}
+
+/// An entry of functions; whether its row is its only column.
+fn function_alone((entry, is_value): (usize, bool)) -> Joined {
+    Joined { shown: vec![Shown { is_value, ..Shown::all_of(entry) }], ..alone(entry) }
 }
 
 /// The schema, the name, and where it begins.

@@ -11,6 +11,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::functions::array_lengths;
 
 use crate::calls::{constant, made, name_of_call};
 
@@ -77,17 +78,8 @@ fn check_lengths(items: &[ArrayRef], rows: usize) -> SqlResult<()> {
 
 /// How long an array of a column is in each of its dimensions.
 fn lengths(lists: &ArrayRef, row: usize) -> Vec<usize> {
-    let mut lengths = Vec::new();
-    let (mut lists, mut row) = (lists.clone(), row);
-    while let Some(list) = lists.as_list_opt::<i32>().filter(|list| list.is_valid(row)) {
-        let items = list.value(row);
-        if items.is_empty() {
-            break;
-        }
-        lengths.push(items.len());
-        (lists, row) = (items, 0);
-    }
-    lengths
+    let list = lists.as_list_opt::<i32>().filter(|list| list.is_valid(row));
+    list.map(|list| array_lengths(&list.value(row))).unwrap_or_default()
 }
 
 impl ScalarUDFImpl for ArrayConstructor {

@@ -200,13 +200,13 @@ impl<'a> TableIndex<'a> {
         }
     }
 
-    /// Whether it takes two NULLs for equal.
-    pub(super) fn is_nulls_not_distinct(&self) -> bool {
+    /// Whether it takes two NULLs for equal, by its shape.
+    pub(super) fn is_nulls_not_distinct(&self, shape: Option<&IndexShape>) -> bool {
         match self {
             TableIndex::PrimaryKey(_) => false,
             TableIndex::Recorded(_, recorded) => match recorded.kind {
                 UnenforcedKind::Unique { nulls_not_distinct, .. } => nulls_not_distinct,
-                _ => self.shape().is_some_and(|shape| shape.nulls_not_distinct),
+                _ => shape.is_some_and(|shape| shape.nulls_not_distinct),
             },
         }
     }

@@ -21,6 +21,7 @@ mod text_writer;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+pub use self::arrays::lengths as array_lengths;
 pub use self::call::{Argument, Call};
 pub use self::json::sort_key as jsonb_sort_key;
 pub use self::moments::Moments;

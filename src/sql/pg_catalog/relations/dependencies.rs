@@ -39,7 +39,7 @@ pub(super) fn dependencies(context: &FunctionContext, rows: &mut Rows) {
             of_constraint(&context.objects, &constraint, rows);
         }
         for index in TableIndex::of_table(table) {
-            of_index(&index, rows);
+            of_index(&context.objects, &index, rows);
         }
     }
     for view in &context.objects.views {
@@ -105,10 +105,10 @@ fn of_constraint(objects: &Objects, constraint: &TableConstraint<'_>, rows: &mut
 }
 
 /// An index that belongs to no constraint.
-fn of_index(index: &TableIndex<'_>, rows: &mut Rows) {
-    let Some(shape) = index.shape() else { return };
+fn of_index(objects: &Objects, index: &TableIndex<'_>, rows: &mut Rows) {
+    let Some(shape) = objects.shape_of(index) else { return };
     let table = index.table();
-    let mut needed: Vec<i32> = index.columns_of(Some(&shape)).into_iter().filter(|number| *number != 0).collect();
+    let mut needed: Vec<i32> = index.columns_of(Some(shape)).into_iter().filter(|number| *number != 0).collect();
     for text in [shape.expressions(), shape.predicate()].into_iter().flatten() {
         needed.extend(deparse::columns_in(table, &text));
     }

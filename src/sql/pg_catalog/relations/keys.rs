@@ -32,7 +32,7 @@ pub(super) fn indexes(context: &FunctionContext, rows: &mut Rows) {
             ("indnatts", i64::try_from(all.len()).unwrap_or(0).into()),
             ("indnkeyatts", i64::try_from(key_count).unwrap_or(0).into()),
             ("indisunique", index.is_unique().into()),
-            ("indnullsnotdistinct", index.is_nulls_not_distinct().into()),
+            ("indnullsnotdistinct", index.is_nulls_not_distinct(shape).into()),
             ("indisprimary", index.is_primary().into()),
             ("indimmediate", index.is_immediate().into()),
             ("indisvalid", (index.is_valid() || is_dump).into()),

@@ -37,8 +37,8 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     }),
 ];
 
-/// The length of each dimension.
-pub(super) fn lengths(items: &ArrayRef) -> Vec<usize> {
+/// The length of each dimension of an array with these items.
+pub fn lengths(items: &ArrayRef) -> Vec<usize> {
     let mut lengths = Vec::new();
     let mut items = items.clone();
     while !items.is_empty() {

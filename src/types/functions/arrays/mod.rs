@@ -10,6 +10,7 @@ mod series;
 mod subscript;
 mod vectors;
 
+pub use self::dimensions::lengths;
 use super::signature::Overload;
 
 pub(super) static FUNCTIONS: &[&[Overload]] = &[

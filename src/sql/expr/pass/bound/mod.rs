@@ -51,6 +51,7 @@ use crate::expr::meaning::{IS_DISTINCT, Meaning};
 use crate::expr::operand::Operand;
 use crate::expr::operation::comparison_operator;
 use crate::expr::parameters::Parameters;
+use crate::expr::typed::ValueType;
 use crate::recursion::WorkTable;
 use crate::stoppable;
 
@@ -478,8 +479,7 @@ impl Pass<'_> {
         let is_json = value.ty.oid == oids::JSONB;
         let dimensions = dimensions(subject.sql_type());
         if dimensions > 1 && indexes.iter().all(|index| matches!(index, Index::One(_))) && indexes.len() != dimensions {
-            let item = innermost(subject.sql_type());
-            return Ok(literal::literal(ScalarValue::try_from(&item.arrow())?, item));
+            return literal::null(&ValueType::of(innermost(subject.sql_type()).clone()));
         }
         for index in indexes {
             let (name, places) = match index {
