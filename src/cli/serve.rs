@@ -84,6 +84,7 @@ const STEPS_UNASKED: u32 = 8;
 /// When the address or the data cannot be used; each is one line for the person who started it.
 pub(super) fn serve(config: &Config) -> Result<(), ServeError> {
     start_logging(config);
+    allow_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(STATEMENT_STACK)
@@ -158,6 +159,13 @@ fn start_logging(config: &Config) {
         LogFormat::Text => subscriber.with_ansi(io::stderr().is_terminal()).try_init(),
         LogFormat::Json => subscriber.json().flatten_event(true).with_current_span(false).try_init(),
     };
+}
+
+/// As many files and connections as the system lets this process have: what shells begin with, often 1,024, is few for both.
+fn allow_open_files() {
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
 }
 
 /// The filter, where a level is said for everything that is more than `info`: that is for the server's own messages alone.

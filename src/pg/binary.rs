@@ -16,7 +16,7 @@ use bytes::{BufMut, BytesMut};
 use tablegate_sql::outcome::Value;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::oid;
-use tablegate_types::output::ShownDigits;
+use tablegate_types::output::{ShownDigits, padding};
 use tablegate_types::sql_type::{CatalogType, SqlType};
 
 use super::{catalog_values, numeric};
@@ -324,8 +324,20 @@ pub(super) fn put_value(value: Value<'_>, out: &mut BytesMut) {
         Value::Int2(value) => out.put_i16(value),
         Value::Int4(value) => out.put_i32(value),
         Value::Int8(value) => out.put_i64(value),
+        Value::Float4(value) => out.put_f32(value),
         Value::Float8(value) => out.put_f64(value),
+        Value::Decimal { unscaled, scale } => {
+            numeric::write(i256::from(unscaled), i8::try_from(scale).unwrap_or(i8::MAX), ShownDigits::All, out);
+        }
         Value::Text(text) => out.put_slice(text.as_bytes()),
+        Value::Char(text, width) => {
+            out.put_slice(text.as_bytes());
+            out.put_bytes(b' ', padding(text, width));
+        }
+        Value::Jsonb(text) => {
+            out.put_u8(JSONB_VERSION);
+            out.put_slice(text.as_bytes());
+        }
         Value::Bytea(bytes) => out.put_slice(bytes),
         Value::Uuid(bytes) => out.put_slice(&bytes),
         Value::Date(days) => out.put_i32(days.saturating_sub(EPOCH_DAYS)),

@@ -37,6 +37,8 @@ pub(super) struct Tally {
 pub(super) struct Report {
     pub to: Arc<LongWrites>,
     pub writer: Writer,
+    /// Its session's, where somebody else sees what it has committed.
+    pub unfinished: Option<Arc<Unfinished>>,
 }
 
 /// One that is shown.
@@ -44,6 +46,25 @@ pub(super) struct Report {
 pub(super) struct Shown {
     id: u64,
     writes: Arc<LongWrites>,
+    unfinished: Option<Arc<Unfinished>>,
+}
+
+/// The statement of a session that is shown, until it has come to its own end: one that is dropped before has not.
+#[derive(Debug, Default)]
+pub(super) struct Unfinished(Mutex<Option<Arc<Tally>>>);
+
+impl Unfinished {
+    pub(crate) fn get(&self) -> Option<Arc<Tally>> {
+        self.lock().clone()
+    }
+
+    pub(crate) fn forget(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<Tally>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl LongWrites {
@@ -62,7 +83,19 @@ impl Report {
     pub(crate) fn begin(&self, tally: &Arc<Tally>) -> Shown {
         let id = self.to.next.fetch_add(1, Ordering::Relaxed);
         self.to.lock().insert(id, (self.writer, tally.clone()));
-        Shown { id, writes: self.to.clone() }
+        if let Some(unfinished) = &self.unfinished {
+            *unfinished.lock() = Some(tally.clone());
+        }
+        Shown { id, writes: self.to.clone(), unfinished: self.unfinished.clone() }
+    }
+}
+
+impl Shown {
+    /// The statement has committed all that it was to.
+    pub(crate) fn finish(&self) {
+        if let Some(unfinished) = &self.unfinished {
+            unfinished.forget();
+        }
     }
 }
 
@@ -121,7 +154,8 @@ mod tests {
     fn a_statement_shows_until_it_ends() {
         let writes = Arc::<LongWrites>::default();
         let writer = Writer { process: 7, relation: 16_384, command: "INSERT" };
-        let report = Report { to: writes.clone(), writer };
+        let unfinished = Arc::<Unfinished>::default();
+        let report = Report { to: writes.clone(), writer, unfinished: Some(unfinished.clone()) };
         let tally = Arc::default();
         let shown = report.begin(&tally);
         tally.add(100);
@@ -131,5 +165,8 @@ mod tests {
         assert_eq!((*found, counted.egts(), counted.rows(), counted.under_way()), (writer, 2, 120, 3));
         drop(shown);
         assert!(writes.all().is_empty());
+        assert_eq!(unfinished.get().map(|tally| tally.rows()), Some(120));
+        report.begin(&tally).finish();
+        assert!(unfinished.get().is_none());
     }
 }

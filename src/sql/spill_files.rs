@@ -1,12 +1,12 @@
 //! The temporary files of queries: so many at a time that there are descriptors left for clients and for the store.
 
-use std::fs;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::DiskManager;
 use datafusion::execution::spill_file::{SpillFile, TempFileFactory};
-use tablegate_types::error::{ErrorKind, SqlError};
+use rlimit::Resource;
+use tablegate_types::error::SqlError;
 
 /// A process may have at least so many files open on any system that we know of.
 const DESCRIPTORS_LEAST: usize = 1024;
@@ -36,7 +36,7 @@ impl TempFileFactory for SpillFiles {
             files.retain(|file| file.strong_count() > 0);
         }
         if files.len() >= self.most {
-            return Err(DataFusionError::External(too_many()));
+            return Err(DataFusionError::External(SqlError::too_many_temporary_files()));
         }
         let file = self.disk.create_tmp_file(description)?;
         files.push(Arc::downgrade(&file));
@@ -44,21 +44,16 @@ impl TempFileFactory for SpillFiles {
     }
 }
 
-fn too_many() -> Box<SqlError> {
-    SqlError::new(ErrorKind::TemporaryFileLimit, "there are too many temporary files of queries")
-        .with_hint("Narrow the query by its keys, run fewer of its kind at a time, or raise --query-memory: files are then fewer and longer.")
-}
-
-/// How many files the process may have open, as Linux says it.
+/// How many files the process may have open.
 fn descriptors() -> usize {
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(DESCRIPTORS_LEAST)
+    let limit = Resource::NOFILE.get_soft().ok().and_then(|limit| usize::try_from(limit).ok());
+    limit.unwrap_or(DESCRIPTORS_LEAST)
 }
 
 #[cfg(test)]
 mod tests {
     use datafusion::execution::disk_manager::DiskManagerBuilder;
+    use tablegate_types::error::ErrorKind;
 
     use super::*;
 

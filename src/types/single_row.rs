@@ -12,8 +12,17 @@ pub enum Value<'a> {
     Int2(i16),
     Int4(i32),
     Int8(i64),
+    Float4(f32),
     Float8(f64),
+    /// `unscaled * 10^-scale`, with as many digits behind the point.
+    Decimal {
+        unscaled: i64,
+        scale: u8,
+    },
     Text(&'a str),
+    /// One that is shown with spaces up to so many characters.
+    Char(&'a str, u32),
+    Jsonb(&'a str),
     Bytea(&'a [u8]),
     Uuid([u8; 16]),
     /// Days since 1970-01-01.
@@ -28,14 +37,19 @@ impl Value<'_> {
     pub fn has_type(sql_type: &SqlType) -> bool {
         use SqlType as T;
         matches!(
-            sql_type,
+            &*sql_type.bare(),
             T::Bool
                 | T::Int2
                 | T::Int4
                 | T::Int8
+                | T::Float4
                 | T::Float8
+                | T::Numeric(_)
                 | T::Text
                 | T::Varchar(_)
+                | T::Char(_)
+                | T::Json
+                | T::Jsonb
                 | T::Bytea
                 | T::Uuid
                 | T::Date
@@ -60,8 +74,12 @@ enum Cell {
     Int2(i16),
     Int4(i32),
     Int8(i64),
+    Float4(f32),
     Float8(f64),
+    Decimal { unscaled: i64, scale: u8 },
     Text(Range<usize>),
+    Char(Range<usize>, u32),
+    Jsonb(Range<usize>),
     Bytea(Range<usize>),
     Uuid([u8; 16]),
     Date(i32),
@@ -82,12 +100,12 @@ impl SingleRow {
             Value::Int2(v) => Cell::Int2(v),
             Value::Int4(v) => Cell::Int4(v),
             Value::Int8(v) => Cell::Int8(v),
+            Value::Float4(v) => Cell::Float4(v),
             Value::Float8(v) => Cell::Float8(v),
-            Value::Text(v) => {
-                let start = self.texts.len();
-                self.texts.push_str(v);
-                Cell::Text(start..self.texts.len())
-            }
+            Value::Decimal { unscaled, scale } => Cell::Decimal { unscaled, scale },
+            Value::Text(v) => Cell::Text(self.keep(v)),
+            Value::Char(v, width) => Cell::Char(self.keep(v), width),
+            Value::Jsonb(v) => Cell::Jsonb(self.keep(v)),
             Value::Bytea(v) => {
                 let start = self.bytes.len();
                 self.bytes.extend_from_slice(v);
@@ -103,6 +121,17 @@ impl SingleRow {
         }
     }
 
+    /// Only the first columns stay.
+    pub fn truncate(&mut self, columns: usize) {
+        self.cells.truncate(columns);
+    }
+
+    fn keep(&mut self, text: &str) -> Range<usize> {
+        let start = self.texts.len();
+        self.texts.push_str(text);
+        start..self.texts.len()
+    }
+
     pub fn values(&self) -> impl ExactSizeIterator<Item = Value<'_>> {
         self.cells.iter().map(|cell| match cell {
             Cell::Null => Value::Null,
@@ -110,8 +139,12 @@ impl SingleRow {
             Cell::Int2(v) => Value::Int2(*v),
             Cell::Int4(v) => Value::Int4(*v),
             Cell::Int8(v) => Value::Int8(*v),
+            Cell::Float4(v) => Value::Float4(*v),
             Cell::Float8(v) => Value::Float8(*v),
+            Cell::Decimal { unscaled, scale } => Value::Decimal { unscaled: *unscaled, scale: *scale },
             Cell::Text(range) => Value::Text(&self.texts[range.clone()]),
+            Cell::Char(range, width) => Value::Char(&self.texts[range.clone()], *width),
+            Cell::Jsonb(range) => Value::Jsonb(&self.texts[range.clone()]),
             Cell::Bytea(range) => Value::Bytea(&self.bytes[range.clone()]),
             Cell::Uuid(v) => Value::Uuid(*v),
             Cell::Date(v) => Value::Date(*v),

@@ -154,6 +154,12 @@ async fn a_change_of_many_rows_hears_a_cancel_request() {
         assert_eq!(error_code(&messages), "57014");
         let rows: i64 = driver.query_one(done, &[]).await.unwrap().get(0);
         assert!((1..ROWS).contains(&rows), "{statement}: {rows} rows are done");
+        // It says of how many it knows.
+        let detail = error(&messages).field('D').expect("it says what is written");
+        let (_, known) =
+            detail.split_once("at least ").and_then(|(_, rest)| rest.split_once(" of them with ")).unwrap();
+        let known: i64 = known.split(' ').next().unwrap().parse().unwrap();
+        assert!((1..=rows).contains(&known), "{statement}: {rows} rows are done: {detail}");
     }
     block.rollback().await.unwrap();
     let left = driver.execute("DELETE FROM many", &[]).await.unwrap();

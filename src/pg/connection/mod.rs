@@ -182,7 +182,7 @@ impl Connection {
         let failed = match handled.unwrap_or_else(|panic| Err(panicked(&*panic))) {
             Ok(()) => false,
             Err(Halt::Statement(failure)) => {
-                self.report(&failure);
+                self.report(&self.with_written(failure));
                 true
             }
             Err(halt) => return Err(halt),
@@ -209,6 +209,16 @@ impl Connection {
             b'S' => extended::sync(self).await,
             b'F' => Err(SqlError::not_supported("the function call protocol").into()),
             other => Err(Failure::protocol(format!("unexpected message type {other}")).into()),
+        }
+    }
+
+    /// A statement that was stopped says what it has written, as one that failed by itself does.
+    fn with_written(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Sql(error) if error.kind == ErrorKind::QueryCanceled => {
+                Failure::Sql(self.session.with_written(error))
+            }
+            other => other,
         }
     }
 

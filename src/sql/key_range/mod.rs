@@ -33,6 +33,7 @@ use self::from_physical::PhysicalReader;
 pub(crate) use self::from_physical::flatten_physical;
 pub(crate) use self::intersect::ranges as in_both;
 pub use self::point::{PointPredicate, RangePredicate};
+pub(crate) use self::point::{Wanted, not_widened};
 use self::predicate::{KeyPredicate, KeyView};
 pub(crate) use self::predicate::{Pattern, comparison};
 use self::residual::residual;

@@ -1,5 +1,5 @@
-//! Predicates that name one key, or the rows of one partition between two bounds, and ask for nothing else: the key
-//! columns in order equal values or parameters, and the last one may lie between two.
+//! Predicates that name one key, or the keys that begin alike, and ask for nothing else: the first key columns equal values or
+//! parameters, and the next one may lie between two.
 //!
 //! Such a predicate is taken apart once, and each run only writes the key down. What it gives is what the analysis of
 //! the predicate would give; where it cannot say, that is asked.
@@ -24,8 +24,9 @@ use crate::relation::Relation;
 #[derive(Debug)]
 pub struct PointPredicate(Vec<Wanted>);
 
+/// A value, or the parameter that it is.
 #[derive(Debug)]
-enum Wanted {
+pub(crate) enum Wanted {
     Value(ScalarValue),
     /// By its index, from 0.
     Parameter(usize),
@@ -36,14 +37,24 @@ enum Wanted {
 impl PointPredicate {
     /// What the filters say together, if it is of this form.
     pub fn of(relation: &Relation, filters: &[Expr]) -> Option<Self> {
+        let (point, others) = Self::among(relation, filters)?;
+        others.is_empty().then_some(point)
+    }
+
+    /// What some of their parts say together, if it is of this form, and the others.
+    pub fn among<'e>(relation: &'e Relation, filters: &'e [Expr]) -> Option<(Self, Vec<&'e Expr>)> {
         let mut wanted: Vec<Option<Wanted>> = relation.codec.columns().iter().map(|_| None).collect();
-        for part in comparisons(relation, filters) {
-            let Comparison { column, operator: Operator::Eq, value } = part? else { return None };
-            if wanted.get_mut(column)?.replace(value).is_some() {
-                return None;
+        let mut others = Vec::new();
+        for (part, comparison) in comparisons(relation, filters) {
+            match comparison {
+                Some(Comparison { column, operator: Operator::Eq, value }) if wanted.get(column)?.is_none() => {
+                    wanted[column] = Some(value);
+                }
+                _ => others.push(part),
             }
         }
-        wanted.into_iter().collect::<Option<Vec<_>>>().filter(|wanted| !wanted.is_empty()).map(Self)
+        let wanted = wanted.into_iter().collect::<Option<Vec<_>>>().filter(|wanted| !wanted.is_empty())?;
+        Some((Self(wanted), others))
     }
 
     /// The key with these parameters; `None` where they name none, or it takes a closer look.
@@ -62,10 +73,9 @@ impl PointPredicate {
     }
 }
 
-/// A partition, and between which bounds the last key column lies there.
+/// What the first key columns equal, and between which bounds the next one lies. The others are free.
 #[derive(Debug)]
 pub struct RangePredicate {
-    /// What the key columns before the last one equal.
     equal: Vec<Wanted>,
     low: Option<Bound>,
     high: Option<Bound>,
@@ -81,78 +91,97 @@ struct Bound {
 impl RangePredicate {
     /// What the filters say together, if it is of this form.
     pub fn of(relation: &Relation, filters: &[Expr]) -> Option<Self> {
-        let codec = &relation.codec;
-        let last = codec.columns().len().checked_sub(1)?;
-        // The last column is one of the RowKey, which sorts as it does.
-        let PartitionScheme::Columns(split) = codec.partition() else { return None };
-        if *split > last || codec.columns().get(last)?.descending {
-            return None;
-        }
-        let mut equal: Vec<Option<Wanted>> = (0..last).map(|_| None).collect();
-        let (mut low, mut high) = (None, None);
-        for part in comparisons(relation, filters) {
-            let Comparison { column, operator, value } = part?;
-            let before = if column == last {
-                let (bound, closed) = match operator {
-                    Operator::Gt => (&mut low, false),
-                    Operator::GtEq => (&mut low, true),
-                    Operator::Lt => (&mut high, false),
-                    Operator::LtEq => (&mut high, true),
-                    _ => return None,
-                };
-                bound.replace(Bound { value, closed }).is_some()
-            } else if operator == Operator::Eq {
-                equal.get_mut(column)?.replace(value).is_some()
-            } else {
-                return None;
+        let columns = relation.codec.columns();
+        let mut equal: Vec<Option<Wanted>> = columns.iter().map(|_| None).collect();
+        let (mut low, mut high, mut bounded) = (None, None, None);
+        for (_, comparison) in comparisons(relation, filters) {
+            let Comparison { column, operator, value } = comparison?;
+            if operator == Operator::Eq {
+                if equal.get_mut(column)?.replace(value).is_some() {
+                    return None;
+                }
+                continue;
+            }
+            let (bound, closed) = match operator {
+                Operator::Gt => (&mut low, false),
+                Operator::GtEq => (&mut low, true),
+                Operator::Lt => (&mut high, false),
+                Operator::LtEq => (&mut high, true),
+                _ => return None,
             };
-            if before {
+            if bound.replace(Bound { value, closed }).is_some() || *bounded.get_or_insert(column) != column {
                 return None;
             }
         }
-        let equal = equal.into_iter().collect::<Option<Vec<_>>>()?;
-        (low.is_some() || high.is_some()).then_some(Self { equal, low, high })
+        let known = equal.iter().take_while(|wanted| wanted.is_some()).count();
+        // A column that is bounded sorts as its part of the key does, unless it is descending.
+        let is_next = bounded.is_none_or(|column| column == known && !columns[column].descending);
+        let is_range = known < columns.len() && (known > 0 || bounded.is_some());
+        let others = equal.split_off(known);
+        let names_others = others.iter().any(Option::is_some);
+        (is_next && is_range && !names_others).then(|| Self { equal: equal.into_iter().flatten().collect(), low, high })
     }
 
     /// The scan with these parameters; `None` where it takes a closer look.
     pub fn plan(&self, relation: &Relation, parameters: &[ScalarValue]) -> Option<KeyPlan> {
-        let split = relation.codec.partition_columns();
+        let codec = &relation.codec;
+        let split = codec.partition_columns();
         let (mut partition, mut row) = (String::with_capacity(KEY_BYTES), String::with_capacity(KEY_BYTES));
+        match codec.partition() {
+            PartitionScheme::Columns(_) => {}
+            PartitionScheme::Constant(text) => partition.push_str(text),
+            PartitionScheme::Bucket(_) => return None,
+        }
         for (index, wanted) in self.equal.iter().enumerate() {
             let key = if index < split { &mut partition } else { &mut row };
             wanted.push(relation, index, parameters, key)?;
         }
-        let last = self.equal.len();
-        let part = |bound: &Bound| {
-            let mut key = row.clone();
-            bound.value.push(relation, last, parameters, &mut key)?;
-            Some(Arc::from(key))
+        let next = self.equal.len();
+        let range = if next < split {
+            let partitions = self.span(relation, &partition, next + 1 == split, parameters)?;
+            KeyRange { partitions, rows: [Span::ALL].into() }
+        } else {
+            let rows = self.span(relation, &row, next + 1 == codec.columns().len(), parameters)?;
+            let partition = PartitionKey::parse(partition).ok()?;
+            KeyRange { partitions: Span::point(Arc::clone(partition.shared())), rows: [rows].into() }
         };
-        let from = match &self.low {
-            Some(bound) if bound.closed => Cut::Before(part(bound)?),
-            Some(bound) => Cut::After(part(bound)?),
-            None if row.is_empty() => Cut::Min,
-            None => Cut::Before(row.as_str().into()),
-        };
-        let to = match &self.high {
-            Some(bound) if bound.closed => Cut::After(part(bound)?),
-            Some(bound) => Cut::Before(part(bound)?),
-            None if row.is_empty() => Cut::Max,
-            None => Cut::AfterPrefix(row.as_str().into()),
-        };
-        let rows = Span { from, to };
-        let partition = PartitionKey::parse(partition).ok()?;
-        if rows.is_empty() {
-            return None;
-        }
-        let range = KeyRange { partitions: Span::point(Arc::clone(partition.shared())), rows: [rows].into() };
         let scope = Scope::of([&range]);
         Some(KeyPlan { groups: vec![ScanGroup { ranges: vec![range], residual: None }], scope })
+    }
+
+    /// The keys that begin with these columns and whose next one lies between the bounds; `None` where it takes a closer look.
+    fn span(&self, relation: &Relation, known: &str, is_last: bool, parameters: &[ScalarValue]) -> Option<Span> {
+        let part = |bound: &Bound| {
+            let mut key = known.to_owned();
+            bound.value.push(relation, self.equal.len(), parameters, &mut key)?;
+            Some(Arc::from(key))
+        };
+        // Behind the last column a key ends; behind another one it goes on.
+        let behind = |part| if is_last { Cut::After(part) } else { Cut::AfterPrefix(part) };
+        let from = match &self.low {
+            Some(bound) if bound.closed => Cut::Before(part(bound)?),
+            Some(bound) => behind(part(bound)?),
+            None if known.is_empty() => Cut::Min,
+            None => Cut::Before(known.into()),
+        };
+        let to = match &self.high {
+            Some(bound) if bound.closed => behind(part(bound)?),
+            Some(bound) => Cut::Before(part(bound)?),
+            None if known.is_empty() => Cut::Max,
+            None => Cut::AfterPrefix(known.into()),
+        };
+        let span = Span { from, to };
+        let is_one_value = match (&span.from, &span.to) {
+            (Cut::Before(from), Cut::After(to)) => from == to,
+            (Cut::Before(from), Cut::AfterPrefix(to)) => from == to && self.low.is_some(),
+            _ => false,
+        };
+        (!is_one_value && !span.is_empty()).then_some(span)
     }
 }
 
 impl Wanted {
-    fn of(expr: &Expr) -> Option<Self> {
+    pub(crate) fn of(expr: &Expr) -> Option<Self> {
         Some(match expr {
             Expr::Literal(value, _) => Wanted::Value(value.clone()),
             Expr::Placeholder(placeholder) => Wanted::Parameter(parameter_number(&placeholder.id)?.checked_sub(1)?),
@@ -167,7 +196,8 @@ impl Wanted {
         })
     }
 
-    fn value<'v>(&'v self, parameters: &'v [ScalarValue]) -> Option<Cow<'v, ScalarValue>> {
+    /// `None` where there is no such parameter.
+    pub(crate) fn value<'v>(&'v self, parameters: &'v [ScalarValue]) -> Option<Cow<'v, ScalarValue>> {
         match self {
             Wanted::Value(value) => Some(Cow::Borrowed(value)),
             Wanted::Parameter(index) => parameters.get(*index).map(Cow::Borrowed),
@@ -194,7 +224,7 @@ struct Comparison {
 }
 
 /// What is made a wider integer, which is the same number: `id = 5` is that, where `id` is a bigint. Of a column its type is asked.
-fn not_widened<'e>(expr: &'e Expr, column: &dyn Fn(&str) -> Option<DataType>) -> &'e Expr {
+pub(crate) fn not_widened<'e>(expr: &'e Expr, column: &dyn Fn(&str) -> Option<DataType>) -> &'e Expr {
     use DataType::{Int16, Int32, Int64};
     let Expr::Cast(cast) = expr else { return expr };
     let before = match &*cast.expr {
@@ -208,10 +238,18 @@ fn not_widened<'e>(expr: &'e Expr, column: &dyn Fn(&str) -> Option<DataType>) ->
     }
 }
 
-/// The parts of a conjunction; `None` for one that is no comparison of a key column.
-fn comparisons<'a>(relation: &'a Relation, filters: &'a [Expr]) -> impl Iterator<Item = Option<Comparison>> {
-    let keys = KeyView { relation, codec: &relation.codec };
-    filters.iter().flat_map(|filter| flatten(filter, Operator::And)).map(move |part| {
+/// The parts of a conjunction, each with the comparison of a key column that it is, if it is one.
+fn comparisons<'a>(
+    relation: &'a Relation,
+    filters: &'a [Expr],
+) -> impl Iterator<Item = (&'a Expr, Option<Comparison>)> {
+    let parts = filters.iter().flat_map(|filter| flatten(filter, Operator::And));
+    parts.map(move |part| (part, Comparison::of(relation, part)))
+}
+
+impl Comparison {
+    fn of(relation: &Relation, part: &Expr) -> Option<Self> {
+        let keys = KeyView { relation, codec: &relation.codec };
         let Expr::BinaryExpr(BinaryExpr { left, op, right }) = part else { return None };
         let type_of = |name: &str| match Operand::column(&keys, name) {
             Operand::Column { data_type, .. } => Some(data_type),
@@ -223,6 +261,6 @@ fn comparisons<'a>(relation: &'a Relation, filters: &'a [Expr]) -> impl Iterator
             _ => return None,
         };
         let Operand::Column { column, .. } = Operand::column(&keys, name) else { return None };
-        Some(Comparison { column, operator, value: Wanted::of(value)? })
-    })
+        Some(Self { column, operator, value: Wanted::of(value)? })
+    }
 }

@@ -56,13 +56,18 @@ impl DirectScan {
         reads.own_writes(&self.relation.stored).is_none() && reads.newest_rows(self.target).is_none()
     }
 
+    /// Where the relation's column at this index is among those that are read.
+    pub(crate) fn place_of(&self, column: usize) -> Option<usize> {
+        self.columns.iter().position(|read| *read == column)
+    }
+
     /// Whether [`DirectScan::single`] can show a row.
     pub(crate) fn shows_values(&self) -> bool {
         self.values.is_some()
     }
 
     /// The row of one key, if there is one, with the columns at these places; outer `None` where it takes another way:
-    /// [`DirectScan::row`].
+    /// [`DirectScan::row`]. It is not counted yet.
     ///
     /// # Errors
     /// When the table cannot be read.
@@ -78,12 +83,7 @@ impl DirectScan {
         };
         reads.note_key(&self.relation.stored, key);
         let reader = reads.readers.of(&self.relation.stored).map_err(|error| DataFusionError::External(error))?;
-        let found = values.read(reader, &self.relation, key, outputs).map_err(external)?;
-        if let Some(found) = &found {
-            let rows = usize::from(found.is_some());
-            reads.count_entities(rows, rows);
-        }
-        Ok(found)
+        values.read(reader, &self.relation, key, outputs).map_err(external)
     }
 
     /// The row of one key; `None` where it may not be that of the store, which [`DirectScan::rows`] knows about.

@@ -3,7 +3,6 @@
 
 use tablegate_store::model::{EdmRef, EntityKey};
 use tablegate_store::table::{AtOnce, ScanColumn, ScanColumns, StoreError, TableReader};
-use tablegate_types::calendar::MICROS_PER_DAY;
 use tablegate_types::edm;
 use tablegate_types::single_row::{SingleRow, Value};
 use tablegate_types::sql_type::SqlType;
@@ -15,6 +14,8 @@ use crate::relation::{ColumnSource, Relation};
 pub(super) struct ValueLayout {
     scan: ScanColumns,
     sources: Vec<Source>,
+    /// Which of them are declared NOT NULL.
+    required: Vec<bool>,
     /// Some of them are columns of the key.
     has_key_parts: bool,
 }
@@ -51,7 +52,8 @@ impl ValueLayout {
             });
         }
         let has_key_parts = sources.iter().any(|source| matches!(source, Source::KeyPart(_)));
-        Some(Self { scan: ScanColumns::new(scan), sources, has_key_parts })
+        let required = columns.iter().map(|&index| !relation.arrow_schema.field(index).is_nullable()).collect();
+        Some(Self { scan: ScanColumns::new(scan), sources, required, has_key_parts })
     }
 
     /// The row of one key, if there is one; outer `None` where that takes another way.
@@ -72,7 +74,7 @@ impl ValueLayout {
         let mut take = |column: usize, stored: EdmRef<'_>| {
             places().all(|(place, source)| match source {
                 Source::Property(index, sql_type) if *index == column => {
-                    let value = shown_as(stored, sql_type);
+                    let value = edm::to_value(stored, sql_type);
                     if let Some(value) = value {
                         row.set(place, value);
                     }
@@ -106,35 +108,8 @@ impl ValueLayout {
                 return Ok(None);
             }
         }
-        Ok(Some(Some(row)))
+        // What is said of a row without a value that has to be there, the other way says.
+        let has_all = row.values().zip(outputs).all(|(value, output)| value != Value::Null || !self.required[*output]);
+        Ok(has_all.then_some(Some(row)))
     }
-}
-
-/// A stored value as one of the SQL type; `None` where it is of another type, or the type has to be looked at.
-fn shown_as<'a>(stored: EdmRef<'a>, sql_type: &SqlType) -> Option<Value<'a>> {
-    Some(match (sql_type, stored) {
-        (SqlType::Int4, EdmRef::Int32(value)) => Value::Int4(value),
-        (SqlType::Int2, EdmRef::Int32(value)) => Value::Int2(i16::try_from(value).ok()?),
-        (SqlType::Int8, EdmRef::Int64(value)) => Value::Int8(value),
-        (SqlType::Int8, EdmRef::Int32(value)) => Value::Int8(value.into()),
-        (SqlType::Float8, EdmRef::Double(value)) => Value::Float8(value),
-        (SqlType::Bool, EdmRef::Boolean(value)) => Value::Bool(value),
-        (SqlType::Text | SqlType::Varchar(None), EdmRef::String(text)) => Value::Text(text),
-        // No text has more characters than bytes.
-        (SqlType::Varchar(Some(length)), EdmRef::String(text))
-            if u32::try_from(text.len()).is_ok_and(|bytes| bytes <= *length) && !text.contains('\0') =>
-        {
-            Value::Text(text)
-        }
-        (SqlType::Timestamptz, EdmRef::DateTime(value)) => Value::Timestamptz(value.unix_micros()),
-        (SqlType::Timestamp, EdmRef::DateTime(value)) => Value::Timestamp(value.unix_micros()),
-        (SqlType::Date, EdmRef::DateTime(value)) => {
-            let micros = value.unix_micros();
-            let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()?;
-            Value::Date(Some(days).filter(|_| micros.rem_euclid(MICROS_PER_DAY) == 0)?)
-        }
-        (SqlType::Uuid, EdmRef::Guid(value)) => Value::Uuid(value.into_bytes()),
-        (SqlType::Bytea, EdmRef::Binary(bytes)) => Value::Bytea(bytes),
-        _ => return None,
-    })
 }

@@ -23,7 +23,7 @@ use crate::reads::Reads;
 use crate::relation::{Relation, RelationKind};
 use crate::settings::Autocommit;
 use crate::syntax::{Command, Isolation};
-use crate::tx::{Claims, EgtCount, EgtWriter, TableMode};
+use crate::tx::{Claims, EgtCount, EgtWriter, TableMode, with_known};
 
 /// How often a change is run before the client learns of the conflicts (40001).
 const RUNS_MAX: usize = 100;
@@ -317,7 +317,16 @@ impl Session {
     /// Where a statement that writes much shows how far it is.
     pub(super) fn report(&self, relation: &Relation, command: &'static str) -> Report {
         let writer = Writer { process: self.login.process, relation: relation.oid, command };
-        Report { to: self.engine.long_writes().clone(), writer }
+        Report { to: self.engine.long_writes().clone(), writer, unfinished: Some(self.unfinished.clone()) }
+    }
+
+    /// The error of a statement that was stopped from outside, with what it has written.
+    #[must_use]
+    pub fn with_written(&self, error: Box<SqlError>) -> Box<SqlError> {
+        match self.unfinished.get() {
+            Some(tally) if error.detail.is_none() => with_known(error, &tally),
+            _ => error,
+        }
     }
 
     pub(super) fn tell_about_split(&mut self, committed: EgtCount) {

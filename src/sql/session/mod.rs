@@ -71,6 +71,7 @@ use super::outcome::{CommandTag, Outcome, RowsTag, Single};
 use super::pg_catalog::SystemCatalog;
 use super::plan::Planner;
 use super::privileges::{Rights, Written};
+use super::progress::Unfinished;
 use super::reads::Reads;
 use super::sequence::SessionSequences;
 use super::settings::{Settings, Source};
@@ -136,6 +137,8 @@ pub struct Session {
     notices: Vec<Notice>,
     copy: Option<CopyInProgress>,
     told_about_timestamp: bool,
+    /// What its statement has committed, while that is shown.
+    unfinished: Arc<Unfinished>,
     told: HashSet<Topic>,
     sequences: Arc<SessionSequences>,
     cursors: Cursors,
@@ -197,6 +200,7 @@ impl Session {
             notices: Vec::new(),
             copy: None,
             told_about_timestamp: false,
+            unfinished: Arc::default(),
             told: HashSet::new(),
             cursors: Cursors::default(),
             statements,
@@ -400,6 +404,7 @@ impl Session {
 
     /// An error went to the client: an implicit transaction is dropped, a block becomes failed.
     pub fn fail(&mut self) {
+        self.unfinished.forget();
         self.end_measure(None);
         self.forget_copy();
         let forgotten = self.transaction.fail();

@@ -15,6 +15,7 @@ use super::change::Unit;
 use super::commit::write_all;
 use crate::dml::PreparedDml;
 use crate::place::StoredTable;
+use crate::progress::Report;
 use crate::relation::Relation;
 use crate::tx::{EgtWriter, WriteSet};
 
@@ -68,6 +69,6 @@ impl Session {
     pub(super) fn unseen_writer(&self, relation: &Arc<Relation>, command: &'static str) -> SqlResult<EgtWriter> {
         let store = self.engine.stores().at(relation.place())?.clone();
         let writer = EgtWriter::new(store, relation.clone()).unseen(self.engine.held_back());
-        Ok(writer.with_report(self.report(relation, command)))
+        Ok(writer.with_report(Report { unfinished: None, ..self.report(relation, command) }))
     }
 }

@@ -24,7 +24,7 @@ use super::locks::Mark;
 use super::only_ahead::OnlyAhead;
 use super::window::Window;
 use crate::observe::Footprint;
-use crate::progress::{Report, Shown};
+use crate::progress::{Report, Shown, Tally};
 use crate::relation::Relation;
 
 /// So many rows are locked at once, fewer one by one.
@@ -365,6 +365,9 @@ impl EgtWriter {
         } else {
             self.in_flight.run(egts).await.map_err(|failure| self.told(failure))?;
         }
+        if let Some(shown) = &self.shown {
+            shown.finish();
+        }
         Ok(self.in_flight.take_versions().into_iter().collect())
     }
 
@@ -553,14 +556,27 @@ fn version(operation: &Operation) -> Option<&ETag> {
     }
 }
 
-fn with_committed(mut error: Box<SqlError>, committed: EgtCount) -> Box<SqlError> {
+fn with_committed(error: Box<SqlError>, committed: EgtCount) -> Box<SqlError> {
     if committed == EgtCount::default() {
         return error;
     }
-    let note = format!(
-        "The statement ran as several entity group transactions: {} of them with {} rows were committed before it failed.",
-        committed.egts, committed.rows
-    );
+    let note = format!("{} of them with {} rows were committed before it failed.", committed.egts, committed.rows);
+    with_note(error, &note)
+}
+
+/// As the error of a statement that failed by itself: so many entity group transactions and rows are known to be committed, and some
+/// may have been under way.
+pub(crate) fn with_known(error: Box<SqlError>, tally: &Tally) -> Box<SqlError> {
+    match (tally.egts(), tally.rows()) {
+        (0, _) => error,
+        (egts, rows) => {
+            with_note(error, &format!("at least {egts} of them with {rows} rows were committed before it was stopped."))
+        }
+    }
+}
+
+fn with_note(mut error: Box<SqlError>, note: &str) -> Box<SqlError> {
+    let note = format!("The statement ran as several entity group transactions: {note}");
     error.detail = Some(match error.detail.take() {
         Some(detail) => format!("{detail} {note}"),
         None => note,

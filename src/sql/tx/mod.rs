@@ -35,7 +35,7 @@ mod write_set;
 
 pub(super) use claims::{Claims, Found, changed_since_snapshot};
 pub(super) use commit_group::CommitGroup;
-pub(super) use egt_writer::{EgtCount, EgtWriter};
+pub(super) use egt_writer::{EgtCount, EgtWriter, with_known};
 pub(super) use held_back_space::HeldBackSpace;
 pub(super) use layers::{Entries, Layers};
 pub(super) use loader::{LoadError, TableLoader};

@@ -15,7 +15,7 @@ use crate::input::{ColumnParser, TextRule};
 use crate::sql_type::SqlType;
 
 /// So many digits, with a point among them, fit 64 bits whatever they are.
-const PLAIN_CHARS_MAX: usize = 18;
+pub(super) const PLAIN_CHARS_MAX: usize = 18;
 /// Enough of a stored value to recognise it by.
 const SHOWN_CHARS: usize = 64;
 
@@ -48,7 +48,7 @@ pub fn to_sql(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
 }
 
 /// Rounded to the nearest float4; `None` when it is beyond them.
-fn narrow(value: f64) -> Option<f32> {
+pub(super) fn narrow(value: f64) -> Option<f32> {
     #[expect(clippy::cast_possible_truncation, reason = "rounding is what float4 means")]
     let narrowed = value as f32;
     (narrowed.is_finite() || !value.is_finite()).then_some(narrowed)
@@ -152,7 +152,7 @@ fn plain_numbers(texts: &StringArray, precision: u8, scale: i8) -> Option<ArrayR
 }
 
 /// `-12.5` in units of the scale: digits before a point, and no more behind it than the scale has.
-fn plain_number(text: &[u8], scale: usize) -> Option<i64> {
+pub(super) fn plain_number(text: &[u8], scale: usize) -> Option<i64> {
     let (is_negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),

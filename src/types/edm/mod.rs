@@ -5,6 +5,7 @@ mod columns;
 mod load;
 mod numbers;
 mod save;
+mod value;
 
 use tablegate_store::model::EdmType;
 use tablegate_store::table::{ColumnType, TypeSet};
@@ -13,6 +14,7 @@ pub use self::assign::{assign, assign_as, limited, texts};
 pub use self::columns::to_edm_column;
 pub use self::load::{is_read_from_text, to_sql};
 pub use self::save::{to_edm, value_to_edm};
+pub use self::value::to_value;
 use super::sql_type::SqlType;
 
 /// How the store must hand out a property that holds values of this type: as the EDM type that [`to_edm`] makes.

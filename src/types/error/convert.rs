@@ -123,8 +123,7 @@ fn unwritten(error: &std::io::Error) -> Box<SqlError> {
             .with_hint("Narrow the query by its keys, or run fewer of its kind at a time.");
     }
     if error.raw_os_error().is_some_and(|code| TOO_MANY_FILES.contains(&code)) {
-        return SqlError::new(ErrorKind::TemporaryFileLimit, "there are too many temporary files of queries")
-            .with_hint("Run fewer queries at a time, or let the server have more files open (ulimit -n).");
+        return SqlError::too_many_temporary_files();
     }
     SqlError::new(ErrorKind::Internal, format!("temporary files of queries: {error}"))
 }

@@ -284,6 +284,14 @@ impl SqlError {
         Self::new(ErrorKind::FeatureNotSupported, format!("{what} is not supported"))
     }
 
+    /// Queries write to more files at a time than they, or the whole process, may have open.
+    pub fn too_many_temporary_files() -> Box<Self> {
+        Self::new(ErrorKind::TemporaryFileLimit, "there are too many temporary files of queries").with_hint(
+            "Narrow the query by its keys, run fewer of its kind at a time, raise --query-memory (files are then fewer), \
+             or let the server have more files open (ulimit -Hn).",
+        )
+    }
+
     #[must_use]
     pub fn with_detail(mut self: Box<Self>, detail: impl Into<String>) -> Box<Self> {
         self.detail = Some(detail.into());

@@ -165,13 +165,18 @@ pub(super) enum KeyValue<'a> {
 impl KeyValue<'_> {
     /// The value as one of a type that is shown as it is stored; `None` when it is not.
     pub(super) fn shown_as(&self, sql_type: &SqlType) -> Option<Value<'_>> {
-        Some(match (sql_type, self) {
+        Some(match (&*sql_type.bare(), self) {
             (SqlType::Bool, KeyValue::Bool(value)) => Value::Bool(*value),
             (SqlType::Int2, KeyValue::Number(value)) => Value::Int2(i16::try_from(*value).ok()?),
             (SqlType::Int4, KeyValue::Number(value)) => Value::Int4(i32::try_from(*value).ok()?),
             (SqlType::Int8, KeyValue::Number(value)) => Value::Int8(i64::try_from(*value).ok()?),
+            (SqlType::Float4, KeyValue::Float4(value)) => Value::Float4(*value),
             (SqlType::Float8, KeyValue::Float8(value)) => Value::Float8(*value),
+            (SqlType::Numeric(Some((_, scale))), KeyValue::Number(value)) => {
+                Value::Decimal { unscaled: i64::try_from(*value).ok()?, scale: u8::try_from(*scale).ok()? }
+            }
             (SqlType::Text | SqlType::Varchar(_), KeyValue::Text(text)) => Value::Text(text),
+            (SqlType::Char(width), KeyValue::Text(text)) => Value::Char(text, *width),
             (SqlType::Bytea, KeyValue::Bytes(bytes)) => Value::Bytea(bytes),
             (SqlType::Uuid, KeyValue::Bytes(bytes)) => Value::Uuid(<[u8; 16]>::try_from(&**bytes).ok()?),
             (SqlType::Date, KeyValue::Days(days)) => Value::Date(*days),

@@ -29,7 +29,7 @@ pub use self::stack::StackText;
 
 #[cfg(test)]
 pub(crate) use self::temporal::write_timestamp;
-pub use self::value::write_value;
+pub use self::value::{padding, write_value};
 use super::sql_type::SqlType;
 pub use super::style::Style;
 

@@ -6,6 +6,7 @@
 //! that must be computed) the run goes the long way, which gives the same rows: [`DirectRead::rows`] then gives `None`.
 //! [`shape`] says which plans are such reads.
 
+mod looked;
 mod shape;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use tablegate_store::table::{Direction, KeyRange};
 use tablegate_types::error::SqlResult;
 use tablegate_types::single_row::SingleRow;
 
+use self::looked::Looked;
 use self::shape::Shape;
 pub(super) use self::shape::is_candidate;
 use super::assigned::Receiver;
@@ -61,6 +63,8 @@ pub(super) struct DirectRead {
     places: Option<Box<[usize]>>,
     /// How the rows of a few keys are looked at, where there is something to look at.
     checked: Option<Checked>,
+    /// The same where the filters name one key, and a look at the row's values says the rest.
+    looked: Option<Looked>,
     order: Vec<PhysicalSortExpr>,
     cut: Cut,
     batch_rows: usize,
@@ -123,7 +127,8 @@ impl DirectRead {
 
     /// Whether [`DirectRead::single`] may give a row.
     pub(super) fn may_be_single(&self) -> bool {
-        self.point.is_some() && self.places.is_some() && self.cut.leaves_one() && self.scan.shows_values()
+        let is_point = self.point.is_some() && self.places.is_some() && self.scan.shows_values();
+        (is_point || self.looked.is_some()) && self.cut.leaves_one()
     }
 
     /// The row of the one key that the filters name with these parameters, if there is one; outer `None` where that takes
@@ -133,11 +138,17 @@ impl DirectRead {
     /// When the table cannot be read.
     #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
     pub(super) fn single(&self, parameters: &[ScalarValue], reads: &Reads) -> SqlResult<Option<Option<SingleRow>>> {
-        let (Some(point), Some(places)) = (&self.point, &self.places) else { return Ok(None) };
-        match point.key(&self.scan.relation, parameters) {
-            Some(key) => Ok(self.scan.single(&key, places, reads)?),
-            None => Ok(None),
+        if let (Some(looked), Some(checked)) = (&self.looked, &self.checked) {
+            return looked_at(looked, &checked.scan, parameters, reads);
         }
+        let (Some(point), Some(places)) = (&self.point, &self.places) else { return Ok(None) };
+        let Some(key) = point.key(&self.scan.relation, parameters) else { return Ok(None) };
+        let found = self.scan.single(&key, places, reads)?;
+        if let Some(found) = &found {
+            let rows = usize::from(found.is_some());
+            reads.count_entities(rows, rows);
+        }
+        Ok(found)
     }
 
     /// The keys of the rows, and whether they say all about which ones.
@@ -162,6 +173,24 @@ impl DirectRead {
             None => Ok(None),
         }
     }
+}
+
+/// As [`DirectRead::single`], of a row that is looked at.
+#[expect(clippy::option_option, reason = "as DirectRead::single")]
+fn looked_at(
+    looked: &Looked,
+    scan: &DirectScan,
+    parameters: &[ScalarValue],
+    reads: &Reads,
+) -> SqlResult<Option<Option<SingleRow>>> {
+    let Some(key) = looked.point.key(&scan.relation, parameters) else { return Ok(None) };
+    let row = match scan.single(&key, &looked.places, reads)? {
+        Some(Some(row)) => row,
+        other => return Ok(other),
+    };
+    let Some(is_wanted) = looked.wants(&row, parameters) else { return Ok(None) };
+    reads.count_entities(1, usize::from(is_wanted));
+    Ok(Some(is_wanted.then(|| looked.shown(row))))
 }
 
 /// Whether a plan names a few keys, and no ranges.

@@ -10,6 +10,7 @@ use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_expr::expressions::Column;
 
 use super::DirectRead;
+use super::looked::Looked;
 use crate::engine::Engine;
 use crate::expr::unaliased;
 use crate::key_range::{PointPredicate, RangePredicate};
@@ -137,6 +138,8 @@ impl<'p> Shape<'p> {
         let filtered = Arc::new(DFSchema::try_from_qualified_schema(name, &relation.arrow_schema)?);
         let has_filters = !self.scan.filters.is_empty();
         let checked = if has_filters { Checked::of(provider, &columns, self.scan, engine)? } else { None };
+        let looked = checked.as_ref().zip(places.as_deref());
+        let looked = looked.and_then(|(checked, places)| Looked::of(&checked.scan, &self.scan.filters, places));
         Ok(Some(DirectRead {
             point: PointPredicate::of(&relation, &self.scan.filters),
             range: RangePredicate::of(&relation, &self.scan.filters),
@@ -149,6 +152,7 @@ impl<'p> Shape<'p> {
             order,
             cut: self.cut.clone(),
             checked,
+            looked,
             batch_rows: engine.state().config().batch_size(),
         }))
     }
