@@ -1,6 +1,8 @@
 //! Long values in batches of fewer rows: where the values of a batch are more than a column takes, or than there is memory for, the
 //! batch is divided, as long as it has more than one row.
 //!
+//! How long the values are is seen of a short piece of the first batch: the others have as many rows as make a batch of a common size.
+//!
 //! An operator that computes values of each batch on its own stands between two nodes. The one below it gives it a batch, or a
 //! piece of one; when the one above it sees that this was too much, the piece is given again as two.
 
@@ -25,9 +27,12 @@ use futures::{StreamExt, stream};
 use tablegate_types::error::{ErrorKind, SqlError};
 
 use crate::passing::{Batches, Passing, PassingExec, Plan};
+use crate::short_batches::{BATCH_BYTES, rows_of};
 
 /// After so many pieces of a length that did well, longer ones are tried.
 const PIECES_UNTIL_LONGER: usize = 64;
+/// The first piece has so many rows: as many as two entity group transactions take, so that a change has no more of them for it.
+const FIRST_ROWS: usize = 200;
 
 /// The plan, whose uppermost operator divides batches of which it would compute too much; `None` where it computes nothing long.
 ///
@@ -196,13 +201,15 @@ struct Pieces {
     /// What was given last, while it is not known what becomes of it.
     given: Option<RecordBatch>,
     rows_most: usize,
+    /// `rows_most` is by what was made of others.
+    is_measured: bool,
     /// How many did well since the length changed.
     well: usize,
 }
 
 impl Default for Pieces {
     fn default() -> Self {
-        Self { next: VecDeque::new(), given: None, rows_most: usize::MAX, well: 0 }
+        Self { next: VecDeque::new(), given: None, rows_most: FIRST_ROWS, is_measured: false, well: 0 }
     }
 }
 
@@ -227,9 +234,18 @@ impl Pieces {
         true
     }
 
-    fn did_well(&mut self) {
+    /// So much was made of what was given last.
+    fn did_well(&mut self, made: &RecordBatch) {
+        let columns = made.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or_default());
+        let bytes: usize = columns.sum();
+        let fitting = rows_of(bytes / made.num_rows().max(1));
         self.well += 1;
-        if self.well >= PIECES_UNTIL_LONGER {
+        if !self.is_measured && made.num_rows() > 0 {
+            self.rows_most = fitting;
+            (self.is_measured, self.well) = (true, 0);
+        } else if bytes > 2 * BATCH_BYTES {
+            (self.rows_most, self.well) = (fitting.min(self.rows_most), 0);
+        } else if self.well >= PIECES_UNTIL_LONGER {
             (self.rows_most, self.well) = (self.rows_most.saturating_mul(2), 0);
         }
     }
@@ -268,7 +284,7 @@ fn above(rows: Batches, pieces: Arc<Mutex<Pieces>>) -> Batches {
             let next = rows.next().await?;
             match &next {
                 Err(error) if is_too_much(error) && locked(&pieces).divide() => continue,
-                Ok(_) => locked(&pieces).did_well(),
+                Ok(batch) => locked(&pieces).did_well(batch),
                 Err(_) => {}
             }
             return Some((next, (rows, pieces)));
@@ -406,11 +422,24 @@ mod tests {
     }
 
     #[test]
+    fn long_values_are_made_of_few_rows() {
+        let texts = |length: usize| {
+            let texts: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(length); FIRST_ROWS]));
+            RecordBatch::try_from_iter([("t", texts)]).unwrap()
+        };
+        let mut pieces = Pieces::default();
+        pieces.did_well(&texts(10));
+        assert!(pieces.rows_most > 100_000);
+        pieces.did_well(&texts(100_000));
+        assert!(pieces.rows_most < 100, "{}", pieces.rows_most);
+    }
+
+    #[test]
     fn pieces_become_longer_again() {
         let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..1000));
         let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
-        let mut pieces = Pieces::default();
-        pieces.next.push_back(batch);
+        let mut pieces = Pieces { rows_most: usize::MAX, is_measured: true, ..Pieces::default() };
+        pieces.next.push_back(batch.clone());
         assert_eq!(pieces.give().unwrap().num_rows(), 1000);
         assert!(pieces.divide());
         assert_eq!(pieces.give().unwrap().num_rows(), 500);
@@ -418,7 +447,7 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(pieces.give().unwrap().num_rows(), 250);
         }
-        (0..PIECES_UNTIL_LONGER).for_each(|_| pieces.did_well());
+        (0..PIECES_UNTIL_LONGER).for_each(|_| pieces.did_well(&batch));
         assert_eq!((pieces.rows_most, pieces.give().unwrap().num_rows()), (500, 250));
         assert!(pieces.give().is_none());
     }

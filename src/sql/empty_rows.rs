@@ -26,7 +26,7 @@ impl PhysicalOptimizerRule for SortsOfEmptyRows {
                 return Ok(Transformed::no(node));
             }
             if let Some(sort) = node.downcast_ref::<SortExec>() {
-                return Ok(Transformed::yes(unsorted(sort)));
+                return Ok(Transformed::yes(as_many_as(sort, Arc::clone(sort.input()))));
             }
             let Some(merge) = node.downcast_ref::<SortPreservingMergeExec>() else { return Ok(Transformed::no(node)) };
             let merged = CoalescePartitionsExec::new(Arc::clone(merge.input())).with_fetch(merge.fetch());
@@ -44,9 +44,8 @@ impl PhysicalOptimizerRule for SortsOfEmptyRows {
     }
 }
 
-/// What a sort reads, as many rows of it as the sort gives.
-fn unsorted(sort: &SortExec) -> Plan {
-    let input = Arc::clone(sort.input());
+/// As many rows of a plan as a sort gives.
+pub(crate) fn as_many_as(sort: &SortExec, input: Plan) -> Plan {
     match sort.fetch() {
         None => input,
         Some(fetch) if sort.preserve_partitioning() => Arc::new(LocalLimitExec::new(input, fetch)),

@@ -29,6 +29,7 @@ use super::in_turn::{CallsInOrder, MadeRowsInOrder, SortedUnions};
 use super::latest::Latest;
 use super::login::{Account, Accounts, Role};
 use super::lost_order::SortedMerges;
+use super::many_wanted::SortsOfManyRows;
 use super::mount::MountedStore;
 use super::notify::Hub;
 use super::observe::Recorder;
@@ -418,6 +419,7 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     rules.insert(rules.len() - 1, Arc::new(SortedUnions));
     rules.insert(rules.len() - 1, Arc::new(SortedMerges));
     rules.push(Arc::new(SortsOfEmptyRows));
+    rules.push(Arc::new(SortsOfManyRows));
     rules.push(Arc::new(MadeRowsInOrder));
     rules.push(Arc::new(GroupByDictionary));
     rules.push(Arc::new(false_order::RealSorts));

@@ -34,6 +34,7 @@ pub mod limits;
 mod locking;
 mod login;
 mod lost_order;
+mod many_wanted;
 mod mount;
 mod newest;
 pub mod notify;

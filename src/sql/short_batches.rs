@@ -13,8 +13,15 @@ use crate::passing::{Batches, Passing, PassingExec, Plan};
 
 /// Rows that the groupings of a batch have together, about.
 const ROWS: usize = 8192;
-/// The shortest batches.
+/// The shortest batches: with fewer rows what is done once for a batch would cost more than what is done for its rows.
 const ROWS_LEAST: usize = 64;
+/// About how long a batch may be: as long as one of a scan.
+pub(crate) const BATCH_BYTES: usize = 8 << 20;
+
+/// How many rows of this length make a batch.
+pub(crate) fn rows_of(row_bytes: usize) -> usize {
+    (BATCH_BYTES / row_bytes.max(1)).max(ROWS_LEAST)
+}
 
 /// The plan, with shorter batches below its uppermost operator if that makes many rows of each.
 ///

@@ -49,6 +49,7 @@ const ROOMS: &[&str] = &[
     "lost_order",
     "self_equal",
     "empty_rows",
+    "many_wanted",
     "apart",
     "key_range",
     "newest",

@@ -9,18 +9,14 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::exec::EntityScanExec;
-
-/// About how long a batch may be: as long as one of a scan.
-const BATCH_BYTES: usize = 8 << 20;
-/// With fewer rows what is done once for a batch would cost more than what is done for its rows.
-const ROWS_LEAST: usize = 64;
+use crate::short_batches::rows_of;
 
 /// So many rows, at most so many as are usual: by how long rows of the tables are, next to each other where they are joined.
 /// What expressions make longer is not foreseen.
 pub(crate) fn batch_rows(plan: &Arc<dyn ExecutionPlan>, usual: usize) -> usize {
     let mut longest = 1;
     row_bytes(plan, &mut longest);
-    usual.min((BATCH_BYTES / longest).max(ROWS_LEAST))
+    usual.min(rows_of(longest))
 }
 
 /// About how long rows of this node are; `longest` becomes the length of those of any node that has longer ones.

@@ -52,6 +52,7 @@ use tablegate_types::style::{Reading, Style};
 pub use self::copy::CopiedRows;
 use self::copy::CopyInProgress;
 use self::measure::Extent;
+use self::observe::Repeats;
 use self::prepare::Known;
 pub use self::prepare::Prepared;
 use self::repeated::RepeatedTexts;
@@ -137,6 +138,8 @@ pub struct Session {
     notices: Vec<Notice>,
     copy: Option<CopyInProgress>,
     told_about_timestamp: bool,
+    /// A prepared change that observe mode is to record by another text than it was planned from.
+    repeats: Option<Repeats>,
     /// What its statement has committed, while that is shown.
     unfinished: Arc<Unfinished>,
     told: HashSet<Topic>,
@@ -200,6 +203,7 @@ impl Session {
             notices: Vec::new(),
             copy: None,
             told_about_timestamp: false,
+            repeats: None,
             unfinished: Arc::default(),
             told: HashSet::new(),
             cursors: Cursors::default(),

@@ -1,13 +1,26 @@
 //! Reports to observe mode which statement writes and how the session's transactions end.
 
+use std::ptr;
 use std::sync::Arc;
 
 use tablegate_types::error::{Notice, SqlError, SqlResult};
 
 use super::Session;
+use super::prepare::Prepared;
 use crate::observe::{Client, Footprint, Observed, Outcome, SeenStatement};
 use crate::settings::EgtMode;
 use crate::tx::{Collected, EgtCount};
+
+/// A prepared statement, with another text that it stands for.
+pub(super) type Repeats = (Arc<Prepared>, Arc<SeenStatement>);
+
+/// A prepared statement as it is recorded: by the text that it stands for now, where that is not the one it was planned from.
+pub(super) fn seen(prepared: &Prepared, repeats: Option<Repeats>) -> Arc<SeenStatement> {
+    match repeats {
+        Some((of, seen)) if ptr::eq(&raw const *of, prepared) => seen,
+        _ => prepared.seen(),
+    }
+}
 
 impl Session {
     /// A statement that writes begins. Observe mode looks on where the store can carry out what the mode allows.

@@ -20,6 +20,7 @@ use tablegate_types::sql_type::SqlType;
 
 use super::prepare::{Known, Plan, Prepared};
 use super::{Session, TransactionStatus};
+use crate::observe::SeenStatement;
 use crate::settings::{EgtMode, PlanCache};
 use crate::syntax::{Constant, Lifted, lifted, parse};
 
@@ -156,10 +157,12 @@ impl Session {
                     prepared?
                 }
             };
-            // Observe mode records changes by their own texts.
-            let is_recorded = self.settings.egt_mode() == EgtMode::Observe && !prepared.is_query();
-            if is_recorded || !prepared.is_of_style(self.settings.style()) {
+            if !prepared.is_of_style(self.settings.style()) {
                 return None;
+            }
+            // Observe mode records changes by their own texts.
+            if self.settings.egt_mode() == EgtMode::Observe && !prepared.is_query() {
+                self.repeats = Some((prepared.clone(), Arc::new(SeenStatement::new(text))));
             }
             let parameters = self.values_of_constants(&lifted.constants, &prepared.parameters).ok()?;
             Some(Repeated { prepared, parameters })

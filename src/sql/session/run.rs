@@ -11,7 +11,7 @@ use super::lock::held_with;
 use super::locking::LockingStatement;
 use super::prepare::{Known, Plan, Prepared, plan};
 use super::repeated::RepeatedTexts;
-use super::{Position, Session};
+use super::{Position, Session, observe};
 use crate::dml::{Changed, PreparedDml};
 use crate::outcome::{CommandTag, Outcome, RowStream, Rows, RowsTag, SingleRow};
 use crate::plan::{Meaning, PlannedQuery};
@@ -290,7 +290,8 @@ impl Session {
         if dml.targets().iter().any(|relation| !relation.place().is_temporary()) {
             self.check_writable(command_name(&prepared.statement.command))?;
         }
-        self.start_statement(|| prepared.seen()).await?;
+        let repeats = self.repeats.take();
+        self.start_statement(|| observe::seen(prepared, repeats)).await?;
         let change = match around {
             None => Change {
                 dml,

@@ -11,7 +11,7 @@ use tablegate_store::table::{ColumnType, dictionary_texts, dictionary_type, text
 
 use crate::calendar::MICROS_PER_DAY;
 use crate::error::{ErrorKind, SqlError, SqlResult};
-use crate::input::{ColumnParser, TextRule};
+use crate::input::{ColumnParser, TextRule, is_own_jsonb};
 use crate::sql_type::SqlType;
 
 /// So many digits, with a point among them, fit 64 bits whatever they are.
@@ -192,7 +192,14 @@ fn has_own_form(texts: &StringArray, rule: TextRule, to: &SqlType) -> SqlResult<
     Ok(true)
 }
 
-fn is_own_form(text: &str, rule: TextRule, to: &SqlType) -> SqlResult<bool> {
+/// Whether a text is as the type makes it.
+///
+/// # Errors
+/// 22P02 when it is not one of the type.
+pub(super) fn is_own_form(text: &str, rule: TextRule, to: &SqlType) -> SqlResult<bool> {
+    if rule == TextRule::Jsonb && is_own_jsonb(text) {
+        return Ok(true);
+    }
     let own = rule.apply(text).map_err(|error| unfit(text, to).with_detail(error.message))?;
     Ok(*own == *text)
 }

@@ -2,7 +2,7 @@
 
 use tablegate_store::model::EdmRef;
 
-use super::load::{PLAIN_CHARS_MAX, narrow, plain_number};
+use super::load::{PLAIN_CHARS_MAX, is_own_form, narrow, plain_number};
 use crate::calendar::MICROS_PER_DAY;
 use crate::input::TextRule;
 use crate::single_row::Value;
@@ -38,9 +38,8 @@ pub fn to_value<'a>(stored: EdmRef<'a>, sql_type: &SqlType) -> Option<Value<'a>>
 
 /// The text, if it is what the type makes of it.
 fn own_form<'a>(text: &'a str, sql_type: &SqlType) -> Option<&'a str> {
-    let rule = TextRule::of(sql_type)?;
-    let own = rule.apply(text).ok()?;
-    (*own == *text).then_some(text)
+    let is_own = is_own_form(text, TextRule::of(sql_type)?, sql_type).ok()?;
+    is_own.then_some(text)
 }
 
 /// A number as it is saved, which 64 bits hold.

@@ -9,6 +9,7 @@ mod json_fault;
 mod jsonb;
 mod list;
 mod number;
+mod own_jsonb;
 mod text;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub use self::decimal::Digits;
 pub use self::json::{MAX_JSON_DEPTH, write_string as write_json_string};
 pub(crate) use self::json::{Reader as JsonReader, check_is_text};
 pub use self::jsonb::canonical as canonical_json;
+pub use self::own_jsonb::is_own_jsonb;
 pub use self::text::{TextRule, shortened_name};
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::sql_type::{CatalogType, IntervalFields, SqlType};

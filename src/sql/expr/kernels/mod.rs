@@ -89,6 +89,8 @@ pub(super) struct Computation {
     result: ValueType,
     /// Its type is one that the statement declares, with its precision.
     is_declared: bool,
+    /// It is a cast that has a value for each value.
+    is_total: bool,
     signature: Signature,
 }
 
@@ -102,7 +104,7 @@ impl Computation {
     ) -> Expr {
         let volatility = if asks_zone(kernel, &result.sql_type) { Volatility::Stable } else { Volatility::Immutable };
         let signature = Signature::any(operands.len(), volatility);
-        Self { kernel, symbol, result, is_declared: false, signature }.on(operands)
+        Self { kernel, symbol, result, is_declared: false, is_total: false, signature }.on(operands)
     }
 
     /// CAST of a text, whose value may depend on the time.
@@ -110,7 +112,7 @@ impl Computation {
         let is_time = cast::is_time(&result.sql_type);
         let volatility = if is_time { Volatility::Stable } else { Volatility::Immutable };
         let signature = Signature::any(1, volatility);
-        Self { kernel: &CAST, symbol: None, result, is_declared: false, signature }.on(vec![text])
+        Self { kernel: &CAST, symbol: None, result, is_declared: false, is_total: false, signature }.on(vec![text])
     }
 
     /// CAST of a value that is no text, which may depend on the session's time zone or on how it writes values.
@@ -118,21 +120,22 @@ impl Computation {
         let is_immutable = is_immutable_cast(from, &result.sql_type);
         let volatility = if is_immutable { Volatility::Immutable } else { Volatility::Stable };
         let signature = Signature::any(1, volatility);
-        Self { kernel: &CAST, symbol: None, result, is_declared: false, signature }.on(vec![operand])
+        let is_total = is_total_cast(from, &result.sql_type);
+        Self { kernel: &CAST, symbol: None, result, is_declared: false, is_total, signature }.on(vec![operand])
     }
 
     /// The operand with what the limits of a declared type keep of it.
     pub(super) fn limited(sql_type: &SqlType, operand: Expr) -> Expr {
         let signature = Signature::any(1, Volatility::Immutable);
         let result = ValueType::of(sql_type.clone());
-        Self { kernel: &LIMIT, symbol: None, result, is_declared: true, signature }.on(vec![operand])
+        Self { kernel: &LIMIT, symbol: None, result, is_declared: true, is_total: false, signature }.on(vec![operand])
     }
 
     /// The operand, said to be of a declared type whose layout it has.
     pub(super) fn declared(sql_type: &SqlType, operand: Expr) -> Expr {
         let signature = Signature::any(1, Volatility::Immutable);
         let result = ValueType::of(sql_type.clone());
-        Self { kernel: &RELABEL, symbol: None, result, is_declared: true, signature }.on(vec![operand])
+        Self { kernel: &RELABEL, symbol: None, result, is_declared: true, is_total: false, signature }.on(vec![operand])
     }
 
     fn field(&self, nullable: bool) -> Field {
@@ -190,6 +193,25 @@ fn is_of_any_length(data_type: &DataType) -> bool {
 /// The kernel of a function that is a computation.
 pub(super) fn kernel_of(function: &ScalarUDF) -> Option<&'static Kernel> {
     function.inner().downcast_ref::<Computation>().map(|computation| computation.kernel)
+}
+
+/// Whether a function is a cast that refuses values.
+pub(super) fn is_refusing_cast(function: &ScalarUDF) -> bool {
+    let computation = function.inner().downcast_ref::<Computation>();
+    computation.is_some_and(|computation| computation.kernel.name == CAST.name && !computation.is_total)
+}
+
+/// Whether each value of one type is one of another.
+fn is_total_cast(from: &SqlType, to: &SqlType) -> bool {
+    use SqlType as T;
+    match (&*from.bare(), &*to.bare()) {
+        (_, T::Text | T::Varchar(_) | T::Char(_)) => true,
+        (T::Int2, T::Int4 | T::Int8) | (T::Int4, T::Int8) | (T::Bool, T::Int4) | (T::Int4, T::Bool) => true,
+        (T::Int2 | T::Int4 | T::Int8, T::Float4 | T::Float8 | T::Numeric(None)) | (T::Float4, T::Float8) => true,
+        (T::Date, T::Timestamp | T::Timestamptz) => true,
+        (T::Timestamp | T::Timestamptz, T::Date | T::Time | T::Timestamp | T::Timestamptz) => true,
+        _ => false,
+    }
 }
 
 /// The type that a function gives that is a computation.

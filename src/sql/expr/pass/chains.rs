@@ -12,8 +12,10 @@
 //! Parts that cannot fail stay visible beside it: scans read key ranges out of them. Each part is written a few times, never
 //! once more for every part behind it.
 
-use datafusion::common::Result;
+use std::collections::HashSet;
+
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, TableReference};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{BinaryExpr, Case, Expr, Operator, lit};
 
@@ -87,6 +89,39 @@ fn flatten_texts(expr: Expr, parts: &mut Vec<Expr>) {
             part => parts.push(part),
         }
     }
+}
+
+/// The same of what decides which rows of two relations go together. An equality between the two is no part that waits for others: it
+/// is looked up, as PostgreSQL does it, among rows that have passed the conditions on theirs.
+pub(super) fn guarded_condition(condition: Expr) -> Result<Expr> {
+    let mut parts = Vec::new();
+    flatten(condition, Operator::And, &mut parts);
+    let (keys, others): (Vec<Expr>, Vec<Expr>) = parts.into_iter().partition(is_key_of_join);
+    let others = joined(others, Operator::And).map(guarded).transpose()?;
+    let keys = keys.into_iter().map(guarded).collect::<Result<Vec<_>>>()?;
+    Ok(joined(keys.into_iter().chain(others).collect(), Operator::And).unwrap_or_else(|| lit(true)))
+}
+
+/// Whether each side of an equality is of other relations.
+fn is_key_of_join(expr: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = expr else { return false };
+    let (left, right) = (relations_of(left), relations_of(right));
+    !left.is_empty() && !right.is_empty() && left.is_disjoint(&right)
+}
+
+/// What the columns of an expression are of; columns of a query around are those of another relation.
+fn relations_of(expr: &Expr) -> HashSet<(bool, Option<&TableReference>)> {
+    let mut relations = HashSet::new();
+    // Nothing refuses.
+    let _ = expr.apply(|part| {
+        match part {
+            Expr::Column(column) => _ = relations.insert((false, column.relation.as_ref())),
+            Expr::OuterReferenceColumn(_, column) => _ = relations.insert((true, column.relation.as_ref())),
+            _ => {}
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    relations
 }
 
 fn chain_of(expr: &Expr) -> Option<Operator> {
@@ -196,6 +231,16 @@ mod tests {
         let expr = guarded(col("a").and(cast("f")).and(col("b"))).unwrap();
         let expected = "a AND b AND CASE WHEN a IS NOT FALSE THEN CAST(cast(f) AS Int32) ELSE Int32(0) END = Int32(1)";
         assert_eq!(expr.to_string(), expected);
+    }
+
+    #[test]
+    fn an_equality_of_two_relations_is_not_guarded() {
+        let reading = |column: &str| Computation::reading(ValueType::of(SqlType::Int4), col(column));
+        let key = reading("a.x").eq(col("b.y"));
+        let kept = guarded_condition(col("b.z").and(key.clone())).unwrap();
+        assert_eq!(kept, key.and(col("b.z")));
+        let of_one = guarded_condition(col("a.z").and(reading("a.x").eq(col("a.y")))).unwrap();
+        assert!(of_one.to_string().contains("CASE"), "{of_one}");
     }
 
     #[test]

@@ -111,7 +111,7 @@ pub(super) fn may_fail(expr: &Expr) -> bool {
         fails |= match kernels::kernel_of(&function.func) {
             Some(kernel) => match function.args.as_slice() {
                 [_, divisor] if kernels::divides(kernel) => !matches!(divisor, Expr::Literal(..)),
-                [_] => kernel.name == kernels::CAST.name || kernel.name == kernels::SQUARE_ROOT.name,
+                [_] => kernels::is_refusing_cast(&function.func) || kernel.name == kernels::SQUARE_ROOT.name,
                 _ => kernel.name == kernels::POWER.name,
             },
             None => REFUSING.contains(&function.func.name()),

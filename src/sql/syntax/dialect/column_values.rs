@@ -6,6 +6,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::sequence::{CONFLICTING, GivenOptions};
+use crate::syntax::is_word;
 
 /// How a column gets its values from now on.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,8 +93,4 @@ fn refuse_options_of_sequences(options: &GivenOptions) -> Result<(), ParserError
         _ => return Ok(()),
     };
     Err(ParserError::ParserError(format!("sequence option \"{name}\" not supported here")))
-}
-
-fn is_word(token: &TokenWithSpan, word: &str) -> bool {
-    matches!(&token.token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
 }

@@ -6,7 +6,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::syntax::type_names::refuse_constant_of;
-use crate::syntax::{is_significant, keyword};
+use crate::syntax::{is_significant, is_word, keyword};
 
 /// Words that begin a form, the words behind them, what it is called, and the way out.
 const FORMS: &[(&str, &str, &str)] = &[
@@ -34,7 +34,9 @@ const ITEMS_ARE_KEPT: &str = "Insert the whole array: ARRAY[...].";
 pub(crate) fn refuse(tokens: &[TokenWithSpan]) -> SqlResult<()> {
     let words: Vec<&TokenWithSpan> = tokens.iter().filter(|token| is_significant(token)).collect();
     let first = words.first().and_then(|token| keyword(token));
-    for at in 0..words.len() {
+    // Each form begins with a word, or is an operator: the numbers and commas of a long list are passed over.
+    let may_begin = |at: &usize| matches!(words[*at].token, Token::Word(_) | Token::Mul);
+    for at in (0..words.len()).filter(may_begin) {
         let is_name = at > 0 && words[at - 1].token == Token::Period;
         if let Some((_, what, hint)) = FORMS.iter().find(|(form, ..)| !is_name && begins(&words[at..], form)) {
             return Err(SqlError::not_supported(*what).with_hint(*hint));
@@ -166,10 +168,6 @@ fn begins(words: &[&TokenWithSpan], form: &str) -> bool {
             word => is_word(token, word),
         })
     })
-}
-
-fn is_word(token: &TokenWithSpan, name: &str) -> bool {
-    matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use tablegate_types::error::{SqlError, SqlResult};
 
-use crate::syntax::is_significant;
+use crate::syntax::{is_significant, is_word};
 
 /// Operators that are computed for the items of a list.
 const OF_ITEMS: &[&str] = &["=", "<>", "!=", "<", "<=", ">", ">=", "~", "~*", "!~", "!~*", "~~", "~~*", "!~~", "!~~*"];
@@ -67,10 +67,6 @@ fn symbol_of_pattern(kept: &mut Vec<TokenWithSpan>) {
 
 fn quantifies(token: &TokenWithSpan) -> bool {
     ["ANY", "SOME", "ALL"].iter().any(|word| is_word(token, word))
-}
-
-fn is_word(token: &TokenWithSpan, name: &str) -> bool {
-    matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
 }
 
 /// Puts the operator in the place of an `OPERATOR(schema.symbol)` at the end.

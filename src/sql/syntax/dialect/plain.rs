@@ -6,7 +6,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::names::is_reserved;
-use crate::syntax::{is_significant, keyword};
+use crate::syntax::{is_significant, is_word, keyword};
 
 /// Rewrites the tokens of one statement.
 ///
@@ -299,10 +299,6 @@ impl Plain {
         let token = Token::Word(Word { value: value.to_owned(), quote_style: None, keyword });
         TokenWithSpan { token, span: self.source[at].span }
     }
-}
-
-fn is_word(token: &TokenWithSpan, name: &str) -> bool {
-    matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]

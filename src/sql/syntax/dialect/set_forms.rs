@@ -3,7 +3,7 @@
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use tablegate_types::error::{SqlError, SqlResult};
 
-use crate::syntax::is_significant;
+use crate::syntax::{is_significant, is_word};
 
 /// Rewrites the tokens of one statement.
 ///
@@ -48,10 +48,6 @@ pub(crate) fn readable(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpa
         return Err(SqlError::not_supported("SET ... FROM CURRENT").with_hint("It is for functions: leave it out."));
     }
     Ok(tokens)
-}
-
-fn is_word(token: &TokenWithSpan, name: &str) -> bool {
-    matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]

@@ -178,7 +178,7 @@ impl<'p> Forms<'p> {
     /// As [`Forms::expr`].
     pub(crate) fn condition(&self, expr: &BoundExpr, around: &dyn Surroundings) -> SqlResult<Expr> {
         let condition = chains::texts_evenly(self.0.bound(expr, around)?)?;
-        Ok(chains::guarded(costs::cheapest_first(condition)?)?)
+        Ok(chains::guarded_condition(costs::cheapest_first(condition)?)?)
     }
 
     /// A function of these arguments.
