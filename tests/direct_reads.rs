@@ -588,11 +588,17 @@ async fn texts_that_come_again_are_planned_once() {
         let ranked = "SELECT rank() OVER (ORDER BY n) FROM two WHERE b = 1";
         assert!(session.repeated(ranked).await.is_none(), "it is no short query");
     }
-    // Observe mode records changes by their own texts.
     let change = |b: i32| format!("INSERT INTO two (a, b, n) VALUES ('q', {b}, 1)");
     assert!(session.repeated(&change(1)).await.is_none(), "it comes for the first time");
     assert!(session.repeated(&change(2)).await.is_some(), "it comes again");
     run(&mut session, "SET egt.mode = observe", Vec::new()).await.expect("it is a setting");
-    assert!(session.repeated(&change(3)).await.is_none());
+    assert!(session.repeated(&change(3)).await.is_some());
     assert!(session.repeated(&text(5)).await.is_some());
+    // It records changes by their own texts.
+    for sql in ["BEGIN".to_owned(), change(100), change(200).replace("'q'", "'r'"), "COMMIT".to_owned()] {
+        run(&mut session, &sql, Vec::new()).await.expect("it is done");
+    }
+    let recorded =
+        run(&mut session, "SELECT statement FROM egt_violations WHERE statement LIKE 'INSERT%'", Vec::new()).await;
+    assert_eq!(recorded, Ok(vec![format!("|{}", change(200).replace("'q'", "'r'"))]));
 }

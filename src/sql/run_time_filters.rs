@@ -13,6 +13,7 @@ use datafusion::common::{JoinSide, JoinType, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr, lit};
+use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -21,6 +22,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::joins::utils::{ColumnIndex, build_join_schema};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
 use crate::passing::{Plan, passes_rows, with_children};
 use crate::range_join::RangeJoinExec;
@@ -172,6 +174,17 @@ fn sent(plan: &Plan, filter: &Filter) -> Result<Option<Plan>> {
         }
         return into_only(plan, filter, |column| by.expr().get(column.index()).map(|(expr, _)| Arc::clone(expr)));
     }
+    if let Some(windows) = windows_of(plan) {
+        // A partition has all of its rows or none.
+        let columns = plan.children()[0].schema().fields().len();
+        let is_key = |column: &Column, window: &Arc<dyn WindowExpr>| {
+            window.partition_by().iter().any(|key| key.downcast_ref::<Column>() == Some(column))
+        };
+        return into_only(plan, filter, |column| {
+            let is_key = column.index() < columns && windows.iter().all(|window| is_key(column, window));
+            is_key.then(|| Arc::new(column.clone()) as Filter)
+        });
+    }
     if plan.is::<UnionExec>() {
         let children: Vec<Plan> = plan.children().into_iter().cloned().collect();
         let sent = children.iter().map(|child| sent(child, filter)).collect::<Result<Vec<_>>>()?;
@@ -182,6 +195,12 @@ fn sent(plan: &Plan, filter: &Filter) -> Result<Option<Plan>> {
         return with_children(Arc::clone(plan), children).map(Some);
     }
     if passes_rows(plan) { into_only(plan, filter, own) } else { Ok(None) }
+}
+
+/// What a node computes over its rows; `None` for one that computes nothing over them.
+fn windows_of(plan: &Plan) -> Option<&[Arc<dyn WindowExpr>]> {
+    let bounded = plan.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr);
+    bounded.or_else(|| plan.downcast_ref::<WindowAggExec>().map(WindowAggExec::window_expr))
 }
 
 /// What joins say alike.

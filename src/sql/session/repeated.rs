@@ -135,7 +135,7 @@ impl Session {
             let length = lifted.text.len();
             for constant in &lifted.constants {
                 // Writing to memory does not fail.
-                let _ = write!(lifted.text, " {}", constant.sql_type());
+                let _ = write!(lifted.text, " {}", constant.kind());
             }
             let key = std::mem::take(&mut lifted.text);
             let prepared = match self.repeated.get(&key) {
@@ -221,9 +221,11 @@ impl Session {
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
         let prepared = Prepared::prepare(&self.planner(), statement, &declared, &known).await.ok()?;
         let has_same_types = prepared.parameters.len() == declared.len()
-            && prepared.parameters.iter().zip(&declared).all(|(is, declared)| {
-                is == declared || (*declared == SqlType::Unknown && (prepared.is_insert() || reads_as_literal(is)))
-            });
+            && prepared
+                .parameters
+                .iter()
+                .zip(&lifted.constants)
+                .all(|(parameter, constant)| constant.is_same_as(parameter, prepared.is_insert()));
         if !has_same_types || !prepared.plan.lasts() || !self.can_be_repeated(&prepared).ok()? {
             return None;
         }
@@ -245,30 +247,11 @@ impl Session {
         let value = |(constant, sql_type): (&Constant<'_>, &SqlType)| match constant {
             Constant::Int4(value) => Ok(ScalarValue::Int32(Some(*value))),
             Constant::Int8(value) => Ok(ScalarValue::Int64(Some(*value))),
-            Constant::Text(text) => parse_text_as(sql_type, text, reading),
+            Constant::Decimal(text) => parse_text_as(sql_type, text, reading),
+            Constant::Text(text) | Constant::Assigned(text) => parse_text_as(sql_type, text, reading),
         };
         constants.iter().zip(types).map(value).collect()
     }
-}
-
-/// Whether a string that is compared with such a column is read as it is as a parameter: types with a length or a
-/// precision are read without them there.
-fn reads_as_literal(sql_type: &SqlType) -> bool {
-    use SqlType as T;
-    matches!(
-        sql_type,
-        T::Text
-            | T::Varchar(None)
-            | T::Int2
-            | T::Int4
-            | T::Int8
-            | T::Bool
-            | T::Float8
-            | T::Uuid
-            | T::Date
-            | T::Timestamp
-            | T::Timestamptz
-    )
 }
 
 #[cfg(test)]

@@ -28,6 +28,11 @@ impl<'a> Lexemes<'a> {
         Self { text, at: 0 }
     }
 
+    /// What has not been taken.
+    pub(crate) fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
     /// The next piece; `Ok(None)` at the end.
     ///
     /// # Errors

@@ -110,6 +110,11 @@ impl<V: Clone> Layers<V> {
 impl<V: Clone> Moment<V> {
     pub(crate) fn get(&self, key: &EntityKey) -> Option<&V> {
         self.runs.iter().rev().find_map(|run| {
+            // Keys that come in their order are behind all runs.
+            let (first, last) = (run.first()?, run.last()?);
+            if *key < first.0 || last.0 < *key {
+                return None;
+            }
             let at = run.binary_search_by(|(k, _)| k.cmp(key)).ok()?;
             run.get(at).map(|(_, entry)| entry.as_ref())
         })?

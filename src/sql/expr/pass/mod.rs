@@ -34,6 +34,7 @@ pub(crate) use self::bound::{
 };
 pub(crate) use self::chains::{conjunction, disjunction};
 pub(crate) use self::outputs::is_number_of_set;
+pub(crate) use self::predicate::may_fail;
 use super::operand::Operand;
 use super::parameters::Parameters;
 use crate::limits::MAX_REPEATED;

@@ -104,7 +104,7 @@ const REFUSING: &[&str] = &[
 
 /// Whether computing the expression may raise an error that its author would guard against: a division by something that
 /// is not constant, a text read as a value, or a function of values that it has no result for.
-pub(super) fn may_fail(expr: &Expr) -> bool {
+pub(crate) fn may_fail(expr: &Expr) -> bool {
     let mut fails = false;
     let _ = expr.apply(|part| {
         let Expr::ScalarFunction(function) = part else { return Ok(TreeNodeRecursion::Continue) };

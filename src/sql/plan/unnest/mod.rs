@@ -3,7 +3,7 @@
 //! PostgreSQL runs a sub-query for each row around it. Here plans run once, so a sub-query becomes a plan that has the
 //! answers for all rows at once, with the values it depends on as key columns, and is joined to the rows around it:
 //! the way of Neumann and Kemper, "Unnesting Arbitrary Queries". [`correlation`] knows what a sub-query takes from
-//! outside, [`push`] takes those values down through its plan until nothing in it refers outside any more, [`numbered`]
+//! outside, [`early`] leaves few of them, [`push`] takes those values down through its plan until nothing in it refers outside any more, [`numbered`]
 //! keeps rows from carrying values that may be large, [`filter`] and [`value`] put the answers into conditions and
 //! expressions. LATERAL is a sub-query in FROM; [`row_by_row`] expands the rows beside one that reads no table.
 //!
@@ -11,6 +11,7 @@
 //! left to it are scalar sub-queries that depend on nothing: it runs them once, beforehand.
 
 mod correlation;
+mod early;
 mod filter;
 mod has_items;
 mod lateral;
@@ -46,7 +47,7 @@ pub(super) fn unnest(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
     if !has_subqueries(&plan)? {
         return Ok(plan);
     }
-    let plan = Unnester::default().rewrite(plan)?;
+    let plan = Unnester::default().rewrite(early::filtered_early(plan)?)?;
     match correlation::first_reference(&plan)? {
         None => Ok(plan),
         Some(column) => Err(ungrouped(&column)),
