@@ -35,6 +35,7 @@ pub const TSVECTOR: Oid = 3614;
 pub const TSQUERY: Oid = 3615;
 pub const BIT: Oid = 1560;
 pub const VARBIT: Oid = 1562;
+pub const XML: Oid = 142;
 pub const NUMERIC: Oid = 1700;
 pub const REGCLASS: Oid = 2205;
 pub const RECORD: Oid = 2249;

@@ -9,7 +9,7 @@ use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use tablegate_store::model::EntityKey;
+use tablegate_store::model::{EntityKey, StoredEntity};
 use tablegate_store::table::{Direction, KeyRange, ScanRequest};
 use tablegate_types::single_row::SingleRow;
 
@@ -51,9 +51,11 @@ impl DirectScan {
         Self { target, ..self }
     }
 
-    /// Whether the rows are those of the store, and no others.
-    fn reads_the_store(&self, reads: &Reads) -> bool {
-        reads.own_writes(&self.relation.stored).is_none() && reads.newest_rows(self.target).is_none()
+    /// The entity of this key that the transaction has written, which it may have deleted; outer `None` where it has not.
+    #[expect(clippy::option_option, reason = "as OwnWrites::get")]
+    fn own(&self, key: &EntityKey, reads: &Reads) -> Result<Option<Option<StoredEntity>>> {
+        let own = reads.own_writes(&self.relation.stored).map(|own| own.get(key)).transpose();
+        Ok(own.map_err(|error| DataFusionError::External(error))?.flatten())
     }
 
     /// Where the relation's column at this index is among those that are read.
@@ -78,9 +80,14 @@ impl DirectScan {
         outputs: &[usize],
         reads: &Reads,
     ) -> Result<Option<Option<SingleRow>>> {
-        let Some(values) = self.values.as_ref().filter(|_| self.reads_the_store(reads)) else {
+        let Some(values) = self.values.as_ref().filter(|_| reads.newest_rows(self.target).is_none()) else {
             return Ok(None);
         };
+        match self.own(key, reads)? {
+            Some(Some(own)) => return Ok(values.of(&own, &self.relation, outputs).map(Some)),
+            Some(None) => return Ok(Some(None)),
+            None => {}
+        }
         reads.note_key(&self.relation.stored, key);
         let reader = reads.readers.of(&self.relation.stored).map_err(|error| DataFusionError::External(error))?;
         values.read(reader, &self.relation, key, outputs).map_err(external)
@@ -95,7 +102,7 @@ impl DirectScan {
         key: &EntityKey,
         reads: &Arc<Reads>,
     ) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
-        if !self.reads_the_store(reads) {
+        if reads.newest_rows(self.target).is_some() || self.own(key, reads)?.is_some() {
             return Ok(None);
         }
         let ranges: Arc<[KeyRange]> = [PointPredicate::range(key)].into();

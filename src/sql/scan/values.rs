@@ -1,7 +1,7 @@
 //! One stored entity as a row of values: what [`RowLayout`](super::layout::RowLayout) makes of a batch, where that needs no
 //! more than a look at each value.
 
-use tablegate_store::model::{EdmRef, EntityKey};
+use tablegate_store::model::{EdmDateTime, EdmRef, EntityKey, StoredEntity};
 use tablegate_store::table::{AtOnce, ScanColumn, ScanColumns, StoreError, TableReader};
 use tablegate_types::edm;
 use tablegate_types::single_row::{SingleRow, Value};
@@ -68,26 +68,53 @@ impl ValueLayout {
         key: &EntityKey,
         outputs: &[usize],
     ) -> Result<Option<Option<SingleRow>>, StoreError> {
-        let key = key.as_pair();
         let mut row = SingleRow::nulls(outputs.len());
-        let places = || outputs.iter().enumerate().map(|(place, output)| (place, &self.sources[*output]));
-        let mut take = |column: usize, stored: EdmRef<'_>| {
-            places().all(|(place, source)| match source {
-                Source::Property(index, sql_type) if *index == column => {
-                    let value = edm::to_value(stored, sql_type);
-                    if let Some(value) = value {
-                        row.set(place, value);
-                    }
-                    value.is_some()
+        let mut take = |column: usize, stored: EdmRef<'_>| self.take(&mut row, outputs, column, stored);
+        match reader.get_at_once(&relation.stored.name, key.as_pair(), &self.scan, &mut take)? {
+            AtOnce::Entity(timestamp) => Ok(self.with_keys(row, relation, key.as_pair(), timestamp, outputs).map(Some)),
+            AtOnce::Nothing => Ok(Some(None)),
+            AtOnce::No => Ok(None),
+        }
+    }
+
+    /// The row of an entity that was read; `None` where that takes another way.
+    pub(super) fn of(&self, stored: &StoredEntity, relation: &Relation, outputs: &[usize]) -> Option<SingleRow> {
+        let mut row = SingleRow::nulls(outputs.len());
+        for (index, column) in self.scan.columns().iter().enumerate() {
+            let ScanColumn::Property { name, .. } = column else { continue };
+            if let Some(value) = stored.entity.properties.get(name.as_str())
+                && !self.take(&mut row, outputs, index, value.as_ref())
+            {
+                return None;
+            }
+        }
+        self.with_keys(row, relation, stored.entity.key.as_pair(), stored.timestamp, outputs)
+    }
+
+    /// Puts the value of a scan's column where it comes out; false where it takes more than a look.
+    fn take(&self, row: &mut SingleRow, outputs: &[usize], column: usize, stored: EdmRef<'_>) -> bool {
+        outputs.iter().enumerate().all(|(place, output)| match &self.sources[*output] {
+            Source::Property(index, sql_type) if *index == column => {
+                let value = edm::to_value(stored, sql_type);
+                if let Some(value) = value {
+                    row.set(place, value);
                 }
-                _ => true,
-            })
-        };
-        let timestamp = match reader.get_at_once(&relation.stored.name, key, &self.scan, &mut take)? {
-            AtOnce::Entity(timestamp) => timestamp,
-            AtOnce::Nothing => return Ok(Some(None)),
-            AtOnce::No => return Ok(None),
-        };
+                value.is_some()
+            }
+            _ => true,
+        })
+    }
+
+    /// The row with what its key says; `None` where that takes another way, or a value is not there that has to be.
+    fn with_keys(
+        &self,
+        mut row: SingleRow,
+        relation: &Relation,
+        key: (&str, &str),
+        timestamp: EdmDateTime,
+        outputs: &[usize],
+    ) -> Option<SingleRow> {
+        let places = || outputs.iter().enumerate().map(|(place, output)| (place, &self.sources[*output]));
         for (place, source) in places() {
             match source {
                 Source::PartitionKey => row.set(place, Value::Text(key.0)),
@@ -105,11 +132,11 @@ impl ValueLayout {
                 }
             });
             if !are_values {
-                return Ok(None);
+                return None;
             }
         }
         // What is said of a row without a value that has to be there, the other way says.
         let has_all = row.values().zip(outputs).all(|(value, output)| value != Value::Null || !self.required[*output]);
-        Ok(has_all.then_some(Some(row)))
+        has_all.then_some(row)
     }
 }

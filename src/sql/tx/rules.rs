@@ -113,13 +113,11 @@ pub(super) enum Unit {
 impl Unit {
     fn way_out(self, advice: &str) -> String {
         match self {
-            Unit::Block => format!("{advice}."),
+            Unit::Block => format!("{advice}, or SET egt.mode = observe to have it done and recorded."),
             Unit::Statement => format!("{advice}, or SET egt.autocommit = split to run the statement as several."),
         }
     }
-}
 
-impl Unit {
     fn way_out_of_many(self) -> String {
         let advice = format!("Commit after at most {EGT_MAX_OPERATIONS} rows");
         match self {

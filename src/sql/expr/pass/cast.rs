@@ -5,8 +5,8 @@ use datafusion::common::metadata::FieldMetadata;
 use datafusion::logical_expr::{Cast, Expr};
 use tablegate_types::conversion::{is_castable, is_text, name, with_dimensions_of};
 use tablegate_types::edm;
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tablegate_types::sql_type::{SqlType, TimeLimits};
+use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::sql_type::{CatalogType, SqlType, TimeLimits};
 use tablegate_types::style::Reading;
 
 use super::Pass;
@@ -54,8 +54,8 @@ impl Pass<'_> {
         }
         let from = operand.sql_type().clone();
         if !is_castable(&from, to) {
-            let message = format!("cannot cast type {} to {}", name(&from), name(to));
-            return Err(SqlError::new(ErrorKind::CannotCoerce, message));
+            // That there is such a cast has been found out before.
+            return Err(SqlError::not_supported(format!("a cast of type {} to {}", name(&from), name(to))));
         }
         if from.names_objects() && matches!(to, SqlType::Oid | SqlType::Int4 | SqlType::Int8) {
             return references::as_oid(operand, self.parameters()).coerced(to, self.parameters());
@@ -66,6 +66,9 @@ impl Pass<'_> {
             _ => ValueType::of(to.clone()),
         };
         let reading = Reading { style: self.parameters().style(), now: None };
+        if *to == SqlType::Catalog(CatalogType::Bit) && from != *to {
+            return Err(no_bits());
+        }
         // What asks settings waits for a row.
         if let Some(value) = operand.constant().filter(|_| is_immutable_cast(&from, to)) {
             return Ok(match literal::cast(value, &from, &target, reading) {
@@ -112,6 +115,11 @@ impl Pass<'_> {
         };
         Ok(literal::literal(value, &sql_type))
     }
+}
+
+/// Bit strings are shown as they are written, and nothing is made of them.
+pub(super) fn no_bits() -> Box<SqlError> {
+    SqlError::not_supported("a cast to type bit").with_hint("Keep bits as a number, or as text.")
 }
 
 /// Whether values of the type have the layout of text, and not every text is one.

@@ -16,6 +16,7 @@ use crate::expr::catalog_functions::{name_of, names_of};
 use crate::expr::literal;
 use crate::expr::operand::Operand;
 use crate::expr::pass::Pass;
+use crate::expr::pass::cast::no_bits;
 use crate::expr::typed::ValueType;
 
 impl Pass<'_> {
@@ -48,6 +49,7 @@ impl Pass<'_> {
                 let text = self.operand(Expr::Literal(ScalarValue::from(&**text), None), around.schema())?;
                 self.cast_of_catalog(text, &sql_type, around)
             }
+            Literal::Read { .. } if sql_type == SqlType::Catalog(CatalogType::Bit) => Err(no_bits()),
             Literal::Read { text, .. } => literal::reading(text, &sql_type, self.parameters()),
             Literal::Text(text) => match &sql_type {
                 SqlType::Numeric(_) => number(text),
@@ -128,6 +130,9 @@ impl Pass<'_> {
 /// 0A000 for a type that values cannot have here.
 pub(super) fn type_of(expr: &BoundExpr) -> SqlResult<SqlType> {
     let declared = declared_of_oid(expr.ty.oid, expr.ty.typmod);
+    if matches!(expr.ty.oid, oids::BIT | oids::VARBIT) && expr.ty.typmod >= 0 {
+        return Err(no_bits());
+    }
     match declared {
         Some(declared) if is_value(&declared) => Ok(declared),
         Some(declared) => Err(SqlError::not_supported(format!("a value of type {declared}"))),
@@ -154,7 +159,14 @@ fn check_is_read(oid: Oid) -> SqlResult<()> {
         b'I' | b'G' => "Keep it as text.",
         _ if matches!(
             oid,
-            oids::TIMETZ | oids::MONEY | oids::MACADDR | oids::MACADDR8 | oids::TSVECTOR | oids::TSQUERY
+            oids::TIMETZ
+                | oids::MONEY
+                | oids::MACADDR
+                | oids::MACADDR8
+                | oids::TSVECTOR
+                | oids::TSQUERY
+                | oids::VARBIT
+                | oids::XML
         ) =>
         {
             "Keep it as text."
