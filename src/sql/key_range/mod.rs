@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::PhysicalExpr;
-use tablegate_store::model::Span;
+use tablegate_store::model::{EntityKey, Span};
 use tablegate_store::table::KeyRange;
 use tablegate_types::key_codec::{KeyCodec, PartitionScheme};
 use tablegate_types::key_set::{KeySet, Slab};
@@ -120,6 +120,14 @@ impl KeyPlan {
             .collect();
         groups.retain(|group| !group.ranges.is_empty());
         let scope = Scope::of(groups.iter().flat_map(|group| &group.ranges));
+        Self { groups, scope }
+    }
+
+    /// The plan for these keys, which are in order and each in a partition of its own.
+    pub fn of_keys(keys: impl IntoIterator<Item = EntityKey>) -> Self {
+        let ranges: Vec<KeyRange> = keys.into_iter().map(|key| PointPredicate::range(&key)).collect();
+        let scope = Scope::of(&ranges);
+        let groups = if ranges.is_empty() { Vec::new() } else { vec![ScanGroup { ranges, residual: None }] };
         Self { groups, scope }
     }
 

@@ -226,6 +226,11 @@ impl KeyCodec {
         locate::locate(self.layouts.get(column)?, value)
     }
 
+    /// Whether a key is one column, which is the PartitionKey.
+    pub fn is_one_column(&self) -> bool {
+        self.columns.len() == 1 && matches!(self.partition, PartitionScheme::Columns(1))
+    }
+
     /// The key of a row with these values of the key columns, by index; `None` where [`KeyCodec::push_part`] has no part, or
     /// there is no such key.
     pub fn key_of<'v>(&self, mut value: impl FnMut(usize) -> Option<&'v ScalarValue>) -> Option<EntityKey> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{DFSchema, DFSchemaRef, Result};
+use datafusion::common::{DFSchema, DFSchemaRef, Result, ScalarValue};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Expr, TableScan};
 use futures::TryStreamExt;
@@ -13,10 +13,11 @@ use super::few::Few;
 use super::node::{Rows, Running};
 use super::wanted::{KEYS_MAX, Wanted};
 use crate::engine::Engine;
-use crate::key_range::{KeyPlan, Scope};
+use crate::key_range::{KeyPlan, PointPredicate, RangePredicate, Scope};
 use crate::plan::checked::Checked;
-use crate::plan::outputs::{SHORT_ROWS, in_run};
+use crate::plan::outputs::{Run, SHORT_ROWS, in_run};
 use crate::reads::Reads;
+use crate::relation::ColumnSource;
 use crate::scan::RelationProvider;
 
 /// A scan.
@@ -26,8 +27,13 @@ pub(super) struct TableRows {
     filters: Vec<Expr>,
     /// All columns of the relation, as the filters name them.
     filtered: DFSchemaRef,
+    /// The key that the filters name, where they name one, and the keys that begin alike.
+    point: Option<PointPredicate>,
+    range: Option<RangePredicate>,
     /// The columns that come out, as they are named in filters.
     columns: Vec<Expr>,
+    /// Where the key is among them, if it is one column and nothing else is asked for.
+    key: Option<usize>,
     /// How many of the rows are asked for.
     fetch: Option<usize>,
 }
@@ -49,7 +55,12 @@ impl TableRows {
         let column = |place: &usize| Expr::Column(filtered.qualified_field(*place).into());
         let columns = read.iter().map(column).collect();
         let Some(checked) = Checked::of(provider, &read, scan, engine)? else { return Ok(None) };
+        let is_key = |place: &usize| matches!(relation.columns[*place].source, ColumnSource::KeyPart(_));
+        let is_of_key_alone = scan.filters.is_empty() && scan.fetch.is_none() && relation.codec.is_one_column();
         Ok(Some(Self {
+            point: PointPredicate::of(relation, &scan.filters),
+            range: RangePredicate::of(relation, &scan.filters),
+            key: is_of_key_alone.then(|| read.iter().position(is_key)).flatten(),
             checked,
             filters: scan.filters.clone(),
             filtered: Arc::new(filtered),
@@ -69,15 +80,10 @@ impl TableRows {
     /// Those of reading, and of computing what is asked of a row.
     pub(super) async fn rows(&self, wanted: &[Wanted], running: &Running<'_>) -> SqlResult<Option<Rows>> {
         let (run, reads) = (running.run, running.reads);
-        let filters = self.filters.iter().map(|filter| in_run(filter, &self.filtered, run));
-        let mut filters = filters.collect::<SqlResult<Vec<_>>>()?;
-        // Of the first rows it is not known which they are.
-        if self.fetch.is_none() {
-            let looked_for = |wanted: &Wanted| Some(wanted.condition(self.columns.get(wanted.column)?.clone()));
-            filters.extend(wanted.iter().filter_map(looked_for));
-        }
-        let relation = &self.checked.scan.relation;
-        let plan = KeyPlan::from_filters(relation, &filters);
+        let plan = match self.keys_at_once(wanted, run) {
+            Some(plan) => plan,
+            None => self.keys(wanted, run)?,
+        };
         if !names_keys(&plan) && !self.is_small(reads) {
             return Ok(None);
         }
@@ -97,6 +103,36 @@ impl TableRows {
             }
         }
         Ok(Some(few.together(&self.checked.schema)?))
+    }
+
+    /// The keys that are written down as they stand, without a look at what the filters say together.
+    fn keys_at_once(&self, wanted: &[Wanted], run: &Run<'_>) -> Option<KeyPlan> {
+        let relation = &*self.checked.scan.relation;
+        match wanted {
+            [] => {
+                let key = self.point.as_ref().and_then(|point| point.key(relation, run.parameters));
+                let range = || self.range.as_ref()?.plan(relation, run.parameters);
+                key.map(|key| KeyPlan::of_keys([key])).or_else(range)
+            }
+            [only] if self.key == Some(only.column) => {
+                let key = |value: &ScalarValue| relation.codec.key_of(|_| Some(value));
+                let mut keys = only.values().iter().map(key).collect::<Option<Vec<_>>>()?;
+                keys.sort_unstable();
+                Some(KeyPlan::of_keys(keys))
+            }
+            _ => None,
+        }
+    }
+
+    fn keys(&self, wanted: &[Wanted], run: &Run<'_>) -> SqlResult<KeyPlan> {
+        let filters = self.filters.iter().map(|filter| in_run(filter, &self.filtered, run));
+        let mut filters = filters.collect::<SqlResult<Vec<_>>>()?;
+        // Of the first rows it is not known which they are.
+        if self.fetch.is_none() {
+            let looked_for = |wanted: &Wanted| Some(wanted.condition(self.columns.get(wanted.column)?.clone()));
+            filters.extend(wanted.iter().filter_map(looked_for));
+        }
+        Ok(KeyPlan::from_filters(&self.checked.scan.relation, &filters))
     }
 
     fn is_small(&self, reads: &Reads) -> bool {

@@ -33,6 +33,11 @@ impl Wanted {
         Ok(Some(Self { column, values: values.into_iter().collect() }))
     }
 
+    /// Each once, in no order.
+    pub(super) fn values(&self) -> &[ScalarValue] {
+        &self.values
+    }
+
     /// The same of the column at another place.
     pub(super) fn at(&self, column: usize) -> Self {
         Self { column, values: self.values.clone() }
