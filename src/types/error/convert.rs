@@ -115,6 +115,7 @@ const TOO_MANY_FILES: [i32; 2] = [23, 24];
 
 /// What a query writes to disk while it runs could not be written, or read again.
 fn unwritten(error: &std::io::Error) -> Box<SqlError> {
+    let error = innermost(error);
     if error.kind() == std::io::ErrorKind::StorageFull {
         return SqlError::new(ErrorKind::DiskFull, "no space left on device for temporary files");
     }
@@ -126,6 +127,17 @@ fn unwritten(error: &std::io::Error) -> Box<SqlError> {
         return SqlError::too_many_temporary_files();
     }
     SqlError::new(ErrorKind::Internal, format!("temporary files of queries: {error}"))
+}
+
+/// What the system said, where the engine has put errors of its own around it.
+fn innermost(error: &std::io::Error) -> &std::io::Error {
+    let mut innermost = error;
+    let mut next: Option<&(dyn Error + 'static)> = error.get_ref().map(|inner| inner as _);
+    while let Some(inner) = next {
+        innermost = inner.downcast_ref().unwrap_or(innermost);
+        next = inner.source();
+    }
+    innermost
 }
 
 /// Which memory was wanted and not there: the engine's words also name its operators.
@@ -247,4 +259,23 @@ fn from_execution_text(text: &str) -> Box<SqlError> {
 
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_is_told_through_the_errors_around_it() {
+        for (code, kind) in [(28, ErrorKind::DiskFull), (24, ErrorKind::TemporaryFileLimit), (5, ErrorKind::Internal)] {
+            let plain = || io::Error::from_raw_os_error(code);
+            let nested = io::Error::other(DataFusionError::IoError(plain()));
+            let twice = io::Error::other(ArrowError::IoError("reading".to_owned(), plain()));
+            for error in [plain(), nested, twice] {
+                assert_eq!(Box::<SqlError>::from(DataFusionError::IoError(error)).kind, kind);
+            }
+        }
+    }
 }
