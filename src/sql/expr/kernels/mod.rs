@@ -204,14 +204,18 @@ pub(super) fn is_refusing_cast(function: &ScalarUDF) -> bool {
 /// Whether each value of one type is one of another.
 fn is_total_cast(from: &SqlType, to: &SqlType) -> bool {
     use SqlType as T;
-    match (&*from.bare(), &*to.bare()) {
-        (_, T::Text | T::Varchar(_) | T::Char(_)) => true,
-        (T::Int2, T::Int4 | T::Int8) | (T::Int4, T::Int8) | (T::Bool, T::Int4) | (T::Int4, T::Bool) => true,
-        (T::Int2 | T::Int4 | T::Int8, T::Float4 | T::Float8 | T::Numeric(None)) | (T::Float4, T::Float8) => true,
-        (T::Date, T::Timestamp | T::Timestamptz) => true,
-        (T::Timestamp | T::Timestamptz, T::Date | T::Time | T::Timestamp | T::Timestamptz) => true,
-        _ => false,
-    }
+    let (from, to) = (&*from.bare(), &*to.bare());
+    matches!(to, T::Text | T::Varchar(_) | T::Char(_))
+        || match from {
+            T::Bool => *to == T::Int4,
+            T::Int2 => matches!(to, T::Int4 | T::Int8 | T::Float4 | T::Float8 | T::Numeric(None)),
+            T::Int4 => matches!(to, T::Bool | T::Int8 | T::Float4 | T::Float8 | T::Numeric(None)),
+            T::Int8 => matches!(to, T::Float4 | T::Float8 | T::Numeric(None)),
+            T::Float4 => *to == T::Float8,
+            T::Date => matches!(to, T::Timestamp | T::Timestamptz),
+            T::Timestamp | T::Timestamptz => matches!(to, T::Date | T::Time | T::Timestamp | T::Timestamptz),
+            _ => false,
+        }
 }
 
 /// The type that a function gives that is a computation.
