@@ -7,10 +7,11 @@ use std::cmp::Ordering;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use datafusion::logical_expr::{BinaryExpr, Expr};
+use tablegate_store::table::predicate::CompareOp;
 use tablegate_types::single_row::{SingleRow, Value};
 
-use crate::key_range::{PointPredicate, Wanted, not_widened};
+use crate::key_range::{PointPredicate, Wanted, comparison, not_widened};
 use crate::relation::Relation;
 use crate::scan::DirectScan;
 
@@ -30,7 +31,7 @@ pub(super) struct Looked {
 #[derive(Debug)]
 enum Asked {
     IsNull(bool),
-    Compared(Operator, Wanted),
+    Compared(CompareOp, Wanted),
 }
 
 impl Looked {
@@ -77,7 +78,7 @@ impl Asked {
             Expr::Column(column) => Some(relation.column(&column.name)?.0),
             _ => None,
         };
-        let is = |value: bool| Asked::Compared(Operator::Eq, Wanted::Value(ScalarValue::Boolean(Some(value))));
+        let is = |value: bool| Asked::Compared(CompareOp::Eq, Wanted::Value(ScalarValue::Boolean(Some(value))));
         Some(match expr {
             Expr::Column(_) => (named(expr)?, is(true)),
             Expr::Not(inner) => (named(inner)?, is(false)),
@@ -89,8 +90,8 @@ impl Asked {
                 };
                 let (left, right) = (not_widened(left, &type_of), not_widened(right, &type_of));
                 match named(left) {
-                    Some(column) => (column, Asked::Compared(ordering(*op)?, Wanted::of(right)?)),
-                    None => (named(right)?, Asked::Compared(ordering(op.swap()?)?, Wanted::of(left)?)),
+                    Some(column) => (column, Asked::Compared(comparison(*op)?, Wanted::of(right)?)),
+                    None => (named(right)?, Asked::Compared(comparison(op.swap()?)?, Wanted::of(left)?)),
                 }
             }
             _ => return None,
@@ -105,22 +106,8 @@ impl Asked {
         if value == Value::Null || wanted.is_null() {
             return Some(false);
         }
-        let order = compared(value, &wanted)?;
-        Some(match operator {
-            Operator::Eq => order.is_eq(),
-            Operator::NotEq => order.is_ne(),
-            Operator::Lt => order.is_lt(),
-            Operator::LtEq => order.is_le(),
-            Operator::Gt => order.is_gt(),
-            _ => order.is_ge(),
-        })
+        Some(operator.holds(compared(value, &wanted)?))
     }
-}
-
-/// An operator that is true of some orders and of no NULL.
-fn ordering(operator: Operator) -> Option<Operator> {
-    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
-    matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq).then_some(operator)
 }
 
 /// How a stored value compares with one that is not NULL; `None` where they are not of one type, or their order takes more than a look.
@@ -157,25 +144,25 @@ fn integer(value: &ScalarValue) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn compared_with(operator: Operator, value: Value<'_>, with: ScalarValue) -> Option<bool> {
+    fn compared_with(operator: CompareOp, value: Value<'_>, with: ScalarValue) -> Option<bool> {
         Asked::Compared(operator, Wanted::Value(with)).is_true_of(value, &[])
     }
 
     #[test]
     fn values_are_compared_with_those_of_their_type() {
         let (some, other) = (ScalarValue::Int64(Some(5)), ScalarValue::Utf8(Some("b".to_owned())));
-        assert_eq!(compared_with(Operator::Eq, Value::Int4(5), some.clone()), Some(true));
-        assert_eq!(compared_with(Operator::Lt, Value::Int2(6), some.clone()), Some(false));
-        assert_eq!(compared_with(Operator::GtEq, Value::Text("c"), other.clone()), Some(true));
-        assert_eq!(compared_with(Operator::NotEq, Value::Char("b", 3), other.clone()), Some(false));
-        assert_eq!(compared_with(Operator::Eq, Value::Text("5"), some), None);
-        assert_eq!(compared_with(Operator::Eq, Value::Float8(5.0), ScalarValue::Float64(Some(5.0))), None);
+        assert_eq!(compared_with(CompareOp::Eq, Value::Int4(5), some.clone()), Some(true));
+        assert_eq!(compared_with(CompareOp::Lt, Value::Int2(6), some.clone()), Some(false));
+        assert_eq!(compared_with(CompareOp::GtEq, Value::Text("c"), other.clone()), Some(true));
+        assert_eq!(compared_with(CompareOp::NotEq, Value::Char("b", 3), other.clone()), Some(false));
+        assert_eq!(compared_with(CompareOp::Eq, Value::Text("5"), some), None);
+        assert_eq!(compared_with(CompareOp::Eq, Value::Float8(5.0), ScalarValue::Float64(Some(5.0))), None);
     }
 
     #[test]
     fn nothing_is_true_of_a_null_but_that_it_is_one() {
-        assert_eq!(compared_with(Operator::NotEq, Value::Null, ScalarValue::Int32(Some(1))), Some(false));
-        assert_eq!(compared_with(Operator::NotEq, Value::Int4(1), ScalarValue::Int32(None)), Some(false));
+        assert_eq!(compared_with(CompareOp::NotEq, Value::Null, ScalarValue::Int32(Some(1))), Some(false));
+        assert_eq!(compared_with(CompareOp::NotEq, Value::Int4(1), ScalarValue::Int32(None)), Some(false));
         assert_eq!(Asked::IsNull(true).is_true_of(Value::Null, &[]), Some(true));
         assert_eq!(Asked::IsNull(false).is_true_of(Value::Null, &[]), Some(false));
         assert_eq!(Asked::IsNull(false).is_true_of(Value::Int4(1), &[]), Some(true));
