@@ -464,9 +464,9 @@ impl Query {
             }
             5..=7 => {
                 query.push("UPDATE ").push(table).push(" SET n = ");
-                match rng.below(5) {
+                match rng.below(6) {
                     0 => query.push("n + ").push_value(rng, false),
-                    1 => query.push_value(rng, false),
+                    1 | 5 => query.push_value(rng, false),
                     2 => query.push("n / ").push_value(rng, false),
                     _ => query.push_one_of(rng, &["n + 1", "0", "'4'", "100000", "n * 30000", "NULL", "1 + 1", "'x'"]),
                 };

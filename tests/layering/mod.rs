@@ -61,6 +61,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("reqwest", &["backends/azure"]),
     // Random bytes, HMAC and SHA-256: of passwords, of requests; signatures of tokens.
     ("ring", &["backends/azure", "pg/auth", "rest/accounts", "rest/auth/token"]),
+    ("rlimit", &["cli", "sql/spill_files"]),
     ("rustls_platform_verifier", &["backends/azure"]),
     ("rpassword", &["cli"]),
     ("rustix", &["backends/embedded"]),

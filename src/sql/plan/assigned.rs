@@ -3,14 +3,14 @@
 use arrow::array::new_empty_array;
 use arrow::datatypes::Field;
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use tablegate_types::conversion::name as type_name;
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
-use crate::expr::{constants, is_immutable_cast};
+use crate::expr::{constants, is_immutable_cast, parameter_number, unaliased};
 
 /// The column of a table that takes the values of a query's column.
 #[derive(Debug, Clone)]
@@ -65,18 +65,64 @@ pub(super) fn check_types(plan: &LogicalPlan, receivers: &[Receiver], style: Sty
     Ok(())
 }
 
+/// A parameter that a column takes as it is.
+#[derive(Debug)]
+pub(super) struct Given {
+    /// Which of the receivers.
+    receiver: usize,
+    /// By its index, from 0.
+    parameter: usize,
+    sql_type: SqlType,
+}
+
+impl Given {
+    /// Those among expressions that are assigned; `None` where of one it is not known what it is before it is computed: a numeric has
+    /// the digits of its value.
+    pub(super) fn all(exprs: &[Expr], receivers: &[Receiver]) -> Option<Vec<Self>> {
+        let mut given = Vec::new();
+        for (receiver, Receiver { place, .. }) in receivers.iter().enumerate().filter(|(_, r)| !r.untyped) {
+            let Expr::Placeholder(placeholder) = unaliased(exprs.get(*place)?) else { continue };
+            let sql_type = SqlType::of_field(placeholder.field.as_ref()?);
+            if matches!(sql_type, SqlType::Numeric(_)) {
+                return None;
+            }
+            given.push(Self { receiver, parameter: parameter_number(&placeholder.id)?.checked_sub(1)?, sql_type });
+        }
+        Some(given)
+    }
+}
+
 /// What the constants of a query tell that is about to run.
 ///
 /// # Errors
 /// The errors of assigning the values to the columns.
 pub(super) fn check_constants(plan: &LogicalPlan, receivers: &[Receiver], style: Style) -> SqlResult<()> {
+    check_given(plan, receivers, style, &[], &[])
+}
+
+/// The same, with what the parameters tell that columns take: the first column of which there is something to tell is told of.
+///
+/// # Errors
+/// As [`check_constants`].
+pub(super) fn check_given(
+    plan: &LogicalPlan,
+    receivers: &[Receiver],
+    style: Style,
+    given: &[Given],
+    parameters: &[ScalarValue],
+) -> SqlResult<()> {
     if receivers.is_empty() {
         return Ok(());
     }
     let constants = constants(plan);
-    for receiver in receivers.iter().filter(|receiver| !receiver.untyped) {
+    for (number, receiver) in receivers.iter().enumerate().filter(|(_, receiver)| !receiver.untyped) {
         let constant = constants.iter().find(|(place, ..)| *place == receiver.place);
-        if let Some((_, value, from)) = constant
+        let constant = constant.map(|(_, value, from)| (*value, from));
+        let known = constant.or_else(|| {
+            let given = given.iter().find(|given| given.receiver == number)?;
+            Some((parameters.get(given.parameter)?, &given.sql_type))
+        });
+        if let Some((value, from)) = known
             && is_immutable_cast(from, &receiver.sql_type)
         {
             receiver.check_value(value, from, style)?;

@@ -11,7 +11,7 @@ use tablegate_types::single_row::SingleRow;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Style;
 
-use super::assigned::{Receiver, check_constants, check_types};
+use super::assigned::{Receiver, check_constants, check_given, check_types};
 use super::direct::{self, DirectRead, Length};
 use super::held_rows::HeldRows;
 use super::lasting::Lasting;
@@ -114,7 +114,7 @@ impl PlannedQuery {
             return Ok(None);
         }
         let Some(read) = self.direct(engine)? else { return Ok(None) };
-        check_constants(&self.plan, &self.receivers, self.style)?;
+        check_given(&self.plan, &self.receivers, self.style, read.given(), parameters)?;
         let rows = read.rows(&Run::new(engine, reads, parameters), reads)?;
         Ok(rows.map(|(rows, length)| match length {
             Length::Short => rows,

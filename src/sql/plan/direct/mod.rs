@@ -25,7 +25,7 @@ use tablegate_types::single_row::SingleRow;
 use self::looked::Looked;
 use self::shape::Shape;
 pub(super) use self::shape::is_candidate;
-use super::assigned::Receiver;
+use super::assigned::{Given, Receiver};
 use super::checked::Checked;
 use super::cut::Cut;
 use super::lasting::Lasting;
@@ -59,6 +59,8 @@ pub(super) struct DirectRead {
     range: Option<RangePredicate>,
     /// What comes out, over the scan's columns; `None` for these columns as they are.
     outputs: Option<Outputs>,
+    /// The parameters among them that a column takes.
+    given: Vec<Given>,
     /// Which of the scan's columns come out, where these are all that does.
     places: Option<Box<[usize]>>,
     /// How the rows of a few keys are looked at, where there is something to look at.
@@ -77,6 +79,11 @@ impl DirectRead {
     /// The engine's, for an expression that it cannot compute.
     pub(super) fn of(lasting: &Lasting, receivers: &[Receiver], engine: &Engine) -> SqlResult<Option<Self>> {
         Ok(Shape::of(&lasting.plan).map(|shape| shape.read(receivers, lasting, engine)).transpose()?.flatten())
+    }
+
+    /// The parameters that columns take.
+    pub(super) fn given(&self) -> &[Given] {
+        &self.given
     }
 
     /// The rows with these parameters, and whether they may be many; `None` when their keys do not say all about which ones.

@@ -14,7 +14,7 @@ use super::looked::Looked;
 use crate::engine::Engine;
 use crate::expr::unaliased;
 use crate::key_range::{PointPredicate, RangePredicate};
-use crate::plan::assigned::Receiver;
+use crate::plan::assigned::{Given, Receiver};
 use crate::plan::checked::Checked;
 use crate::plan::cut::Cut;
 use crate::plan::lasting::Lasting;
@@ -122,15 +122,14 @@ impl<'p> Shape<'p> {
             return Ok(None);
         };
         let places = self.places(columns.len());
+        let mut given = Vec::new();
         let outputs = match self.exprs {
             None => None,
             Some(exprs) => {
                 let exprs = exprs.iter().map(|expr| lasting.asked.put_back(expr)).collect::<Result<Vec<_>>>()?;
-                let is_parameter = |expr: &Expr| matches!(unaliased(expr), Expr::Placeholder(_));
                 // Whether a column takes a value that is said to have a type is found out before any row is read.
-                if receivers.iter().any(|r| !r.untyped && exprs.get(r.place).is_none_or(is_parameter)) {
-                    return Ok(None);
-                }
+                let Some(all) = Given::all(&exprs, receivers) else { return Ok(None) };
+                given = all;
                 Some(Outputs::of(&exprs, self.read, self.plan.schema().inner(), engine)?)
             }
         };
@@ -148,6 +147,7 @@ impl<'p> Shape<'p> {
             filters: self.scan.filters.clone(),
             filtered,
             outputs,
+            given,
             places,
             order,
             cut: self.cut.clone(),
