@@ -16,7 +16,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
-use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::ExecutionPlan;
@@ -31,6 +31,8 @@ use crate::short_batches::{BATCH_BYTES, rows_of};
 
 /// After so many pieces of a length that did well, longer ones are tried.
 const PIECES_UNTIL_LONGER: usize = 64;
+/// A constant of so many bytes makes long rows.
+const CONSTANT_BYTES: usize = 1024;
 /// The first piece has so many rows: as many as two entity group transactions take, so that a change has no more of them for it.
 const FIRST_ROWS: usize = 200;
 
@@ -66,12 +68,13 @@ fn can_be_divided<'e>(exprs: impl IntoIterator<Item = &'e Arc<dyn PhysicalExpr>>
     makes_long_values
 }
 
-/// Whether a function in the expression makes values of any length.
+/// Whether a function in the expression makes values of any length, or a long constant is put beside each row.
 fn may_be_long(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let mut is_long = false;
     let look = |part: &Arc<dyn PhysicalExpr>| {
         let makes_long_values = |function: &ScalarFunctionExpr| !is_short(function.return_type());
-        is_long |= part.downcast_ref::<ScalarFunctionExpr>().is_some_and(makes_long_values);
+        is_long |= part.downcast_ref::<ScalarFunctionExpr>().is_some_and(makes_long_values)
+            || part.downcast_ref::<Literal>().is_some_and(|constant| constant.value().size() >= CONSTANT_BYTES);
         Ok(if is_long { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     };
     // Looking fails nowhere.
