@@ -102,7 +102,8 @@ impl DirectScan {
         key: &EntityKey,
         reads: &Arc<Reads>,
     ) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
-        if reads.newest_rows(self.target).is_some() || self.own(key, reads)?.is_some() {
+        let is_own = reads.own_writes(&self.relation.stored).is_some_and(|own| own.has(key));
+        if is_own || reads.newest_rows(self.target).is_some() {
             return Ok(None);
         }
         let ranges: Arc<[KeyRange]> = [PointPredicate::range(key)].into();

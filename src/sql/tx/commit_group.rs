@@ -10,7 +10,7 @@ use tablegate_store::table::{Batch, CommitError, GroupError, Operation, StoreErr
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::WriteSet;
-use super::egt_writer::commit_error;
+use super::commit_errors::commit_error;
 use super::rules::check_one_store;
 use crate::batches::pack;
 use crate::catalog::{Catalog, StagedCatalog, StagedCommitError};

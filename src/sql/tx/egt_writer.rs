@@ -11,12 +11,13 @@ use std::sync::Arc;
 use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{ETag, EntityKey};
 use tablegate_store::table::{
-    Batch, CommitError, EntityWindow, IfMatch, KnownChange, NewEntities, Operation, Rejection, StoreError, TableStore,
-    Written, payload,
+    Batch, CommitError, EntityWindow, IfMatch, KnownChange, NewEntities, Operation, Rejection, TableStore, Written,
+    payload,
 };
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::{SqlError, SqlResult};
 
 use super::claims::{Claims, changed_since_snapshot};
+use super::commit_errors::{commit_error, with_committed};
 use super::held_back::HeldBack;
 use super::held_back_space::HeldBackSpace;
 use super::in_flight::{Columns, Egt, Failure, Handed, InFlight};
@@ -24,7 +25,7 @@ use super::locks::Mark;
 use super::only_ahead::OnlyAhead;
 use super::window::Window;
 use crate::observe::Footprint;
-use crate::progress::{Report, Shown, Tally};
+use crate::progress::{Report, Shown};
 use crate::relation::Relation;
 
 /// So many rows are locked at once, fewer one by one.
@@ -553,63 +554,5 @@ fn version(operation: &Operation) -> Option<&ETag> {
         | Operation::Replace(_, IfMatch::ETag(version))
         | Operation::Delete(_, IfMatch::ETag(version)) => Some(version),
         _ => None,
-    }
-}
-
-fn with_committed(error: Box<SqlError>, committed: EgtCount) -> Box<SqlError> {
-    if committed == EgtCount::default() {
-        return error;
-    }
-    let note = format!("{} of them with {} rows were committed before it failed.", committed.egts, committed.rows);
-    with_note(error, &note)
-}
-
-/// As the error of a statement that failed by itself: so many entity group transactions and rows are known to be committed, and some
-/// may have been under way.
-pub(crate) fn with_known(error: Box<SqlError>, tally: &Tally) -> Box<SqlError> {
-    match (tally.egts(), tally.rows()) {
-        (0, _) => error,
-        (egts, rows) => {
-            with_note(error, &format!("at least {egts} of them with {rows} rows were committed before it was stopped."))
-        }
-    }
-}
-
-fn with_note(mut error: Box<SqlError>, note: &str) -> Box<SqlError> {
-    let note = format!("The statement ran as several entity group transactions: {note}");
-    error.detail = Some(match error.detail.take() {
-        Some(detail) => format!("{detail} {note}"),
-        None => note,
-    });
-    error
-}
-
-/// A commit's failure in SQL terms.
-pub(crate) fn commit_error(relation: &Relation, error: CommitError) -> Box<SqlError> {
-    match error {
-        CommitError::Store(StoreError::TableMissing(_)) => {
-            SqlError::new(ErrorKind::SerializationFailure, "could not serialize access due to concurrent DDL")
-                .with_detail(format!("Table \"{}\" was dropped, emptied or rewritten meanwhile.", relation.name))
-                .with_hint("Run the transaction again.")
-        }
-        CommitError::Store(error) => error.into(),
-        CommitError::Rejected { key, reason, .. } => rejection(relation, &key, reason),
-    }
-}
-
-fn rejection(relation: &Relation, key: &EntityKey, reason: Rejection) -> Box<SqlError> {
-    match reason {
-        Rejection::EntityExists => relation.duplicate_key(key),
-        Rejection::EntityMissing | Rejection::ETagMismatch => {
-            let message = "could not serialize access due to concurrent update".to_owned();
-            relation
-                .error(ErrorKind::SerializationFailure, message)
-                .showing_key(format!("Entity {key} of table \"{}\": {reason}.", relation.name))
-                .with_hint("Run the transaction again.")
-        }
-        Rejection::TooManyProperties { .. } => SqlError::new(ErrorKind::TooManyColumns, reason.to_string())
-            .with_detail(format!("The entity is {key} of table \"{}\".", relation.name)),
-        Rejection::EntityTooLarge { .. } => SqlError::new(ErrorKind::LimitExceeded, reason.to_string())
-            .with_detail(format!("The entity is {key} of table \"{}\".", relation.name)),
     }
 }

@@ -10,6 +10,7 @@
 
 mod ahead;
 mod claims;
+mod commit_errors;
 mod commit_group;
 mod egt_writer;
 mod fill;
@@ -34,8 +35,9 @@ mod window;
 mod write_set;
 
 pub(super) use claims::{Claims, Found, changed_since_snapshot};
+pub(super) use commit_errors::with_known;
 pub(super) use commit_group::CommitGroup;
-pub(super) use egt_writer::{EgtCount, EgtWriter, with_known};
+pub(super) use egt_writer::{EgtCount, EgtWriter};
 pub(super) use held_back_space::HeldBackSpace;
 pub(super) use layers::{Entries, Layers};
 pub(super) use loader::{LoadError, TableLoader};

@@ -37,6 +37,11 @@ impl OwnWrites {
         self.writes.get(key).map(|write| write.image(key)).transpose()
     }
 
+    /// Whether the transaction has written or deleted the entity.
+    pub(crate) fn has(&self, key: &EntityKey) -> bool {
+        self.writes.get(key).is_some()
+    }
+
     /// At least as many as there are written entities in the ranges; none where there are none.
     pub(crate) fn count_at_most(&self, ranges: &[KeyRange]) -> usize {
         self.writes.count_at_most(ranges)

@@ -3,9 +3,10 @@
 //! PostgreSQL runs a sub-query for each row around it. Here plans run once, so a sub-query becomes a plan that has the
 //! answers for all rows at once, with the values it depends on as key columns, and is joined to the rows around it:
 //! the way of Neumann and Kemper, "Unnesting Arbitrary Queries". [`correlation`] knows what a sub-query takes from
-//! outside, [`early`] leaves few of them, [`push`] takes those values down through its plan until nothing in it refers outside any more, [`numbered`]
-//! keeps rows from carrying values that may be large, [`filter`] and [`value`] put the answers into conditions and
-//! expressions. LATERAL is a sub-query in FROM; [`row_by_row`] expands the rows beside one that reads no table.
+//! outside, [`early`] sees to it that only rows ask that are wanted, [`push`] takes those values down through its plan until
+//! nothing in it refers outside any more, [`numbered`] keeps rows from carrying values that may be large, [`filter`] and
+//! [`value`] put the answers into conditions and expressions. LATERAL is a sub-query in FROM; [`row_by_row`] expands the rows
+//! beside one that reads no table.
 //!
 //! DataFusion's own rules do this for part of the forms only, and join wrongly where two keys have one name. What is
 //! left to it are scalar sub-queries that depend on nothing: it runs them once, beforehand.
