@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tablegate_store::model::{EntityKey, StoredEntity, TableName};
 use tablegate_store::table::{
-    Batch, CommitError, EntityWindow, GroupError, NewEntities, ObservedSchema, Parallelism, Promises, Refusals,
-    ScanRequest, ScanStream, StagedRows, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome, Written,
+    Batch, CommitError, GroupError, NewEntities, ObservedSchema, Parallelism, Promises, Refusals, ScanRequest,
+    ScanStream, StagedRows, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome, WriteGroup, Written,
 };
 use tokio::sync::OnceCell;
 
@@ -100,11 +100,13 @@ impl TableStore for DeferredStore {
         }
     }
 
-    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
-        match (self.store.get(), windows.first()) {
-            (Some(store), _) => store.write_group(windows).await,
-            (None, Some(window)) => Err(StoreError::TableMissing(window.table().clone()).into()),
-            (None, None) => Ok(()),
+    async fn write_group(&self, group: WriteGroup) -> Result<(), GroupError> {
+        if let Some(store) = self.store.get() {
+            return store.write_group(group).await;
+        }
+        match group.tables().next() {
+            Some(table) => Err(StoreError::TableMissing(table.clone()).into()),
+            None => Ok(()),
         }
     }
 

@@ -151,7 +151,7 @@ async fn write_columns(store: &EmbeddedStore, marks: impl Iterator<Item = Mark>,
     let (rewriting, inserting): (Vec<Mark>, Vec<Mark>) = marks.partition(|mark| mark.rewrites());
     match (inserting.split_at(inserting.len() / 2), all_or_nothing) {
         ((some, more), true) => {
-            store.write_group(vec![as_columns(some).into(), as_columns(more).into()]).await.unwrap()
+            store.write_group(vec![as_columns(some).into(), as_columns(more).into()].into()).await.unwrap()
         }
         (_, false) => {
             let refused = store.insert_window(as_columns(&inserting)).await;

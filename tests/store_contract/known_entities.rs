@@ -130,7 +130,7 @@ pub(super) async fn known_entities_come_to_what_their_batches_come_to(store: &St
             let objects = known(store, &tables[0], places, change.clone()).await;
             let columns = known(store, &tables[1], places, change).await;
             store.commit_group(objects.batches().unwrap()).await.unwrap();
-            store.write_group(vec![columns.into()]).await.unwrap();
+            store.write_group(vec![columns.into()].into()).await.unwrap();
             assert_eq!(contents(store, &tables[1]).await, contents(store, &tables[0]).await);
             let [objects, columns] = tables.each_ref().map(|table| store.reader().estimate(table).unwrap());
             assert_eq!(columns, objects, "they are counted alike");
@@ -152,13 +152,13 @@ pub(super) async fn a_known_entity_that_changed_refuses_all(store: &Store) {
         let merged = Operation::InsertOrMerge(Entity::new(changed.clone(), properties([("other", int(1))])));
         write(store, &orders, merged).await;
         let before = contents(store, &orders).await;
-        let refused = store.write_group(vec![columns.clone().into()]).await.unwrap_err();
+        let refused = store.write_group(vec![columns.clone().into()].into()).await.unwrap_err();
         let GroupError::Rejected { key: found, reason: Rejection::ETagMismatch, .. } = &refused else {
             panic!("{refused:?}")
         };
         assert_eq!(*found, changed);
         write(store, &orders, Operation::Delete(gone.clone(), tablegate::store::table::IfMatch::Any)).await;
-        let refused = store.write_group(vec![columns.clone().into()]).await.unwrap_err();
+        let refused = store.write_group(vec![columns.clone().into()].into()).await.unwrap_err();
         let GroupError::Rejected { batch, index, key: found, reason } = &refused else { panic!("{refused:?}") };
         // The service would tell of either; that of the first transaction in a store of our own, or of the first row.
         let told = columns.batches().unwrap()[*batch].operations()[*index].key().clone();
@@ -185,7 +185,7 @@ pub(super) async fn versions_that_no_store_gives_are_refused(store: &Store) {
         let (partition, row) = pair(8);
         keys.push(&partition, &row).unwrap();
         let columns = KnownEntities::new(&orders, keys, vec![version], KnownChange::Delete).unwrap();
-        let refused = store.write_group(vec![columns.into()]).await.unwrap_err();
+        let refused = store.write_group(vec![columns.into()].into()).await.unwrap_err();
         assert!(matches!(refused, GroupError::Rejected { reason: Rejection::ETagMismatch, .. }), "{refused:?}");
     }
 }
@@ -202,13 +202,13 @@ pub(super) async fn new_and_known_entities_are_written_together(store: &Store) {
     };
     let merge = || KnownChange::Merge(values(2));
     let group = vec![known(store, &orders, &[1, 2], merge()).await.into(), new(&["a", "b"])];
-    store.write_group(group).await.unwrap();
+    store.write_group(group.into()).await.unwrap();
     let before = (contents(store, &orders).await, contents(store, &index).await);
     assert_eq!(before.1.len(), 2);
     // Its key is taken.
     let merging = known(store, &orders, &[3, 4], merge()).await;
     let transactions = merging.transactions();
-    let refused = store.write_group(vec![merging.into(), new(&["c", "b"])]).await.unwrap_err();
+    let refused = store.write_group(vec![merging.into(), new(&["c", "b"])].into()).await.unwrap_err();
     let GroupError::Rejected { batch, index: 1, reason: Rejection::EntityExists, .. } = &refused else {
         panic!("{refused:?}")
     };
@@ -217,20 +217,20 @@ pub(super) async fn new_and_known_entities_are_written_together(store: &Store) {
     let stale = known(store, &orders, &[5, 6], KnownChange::Delete).await;
     let (partition, row) = pair(6);
     write(store, &orders, Operation::InsertOrMerge(entity(&partition, &row, [("beside", text(&"é".repeat(6)))]))).await;
-    assert!(store.write_group(vec![new(&["d"]), stale.into()]).await.is_err());
+    assert!(store.write_group(vec![new(&["d"]), stale.into()].into()).await.is_err());
     let twice = [known(store, &orders, &[7, 8], merge()).await, known(store, &orders, &[8, 9], merge()).await];
-    let twice = store.write_group(twice.map(EntityWindow::from).into()).await.unwrap_err();
+    let twice = store.write_group(Vec::from(twice.map(EntityWindow::from)).into()).await.unwrap_err();
     assert!(matches!(twice, GroupError::DuplicateKey { .. }), "{twice:?}");
     let gone = KnownEntities::new(&table("Gone"), EntityKeys::default(), Vec::new(), KnownChange::Delete).unwrap();
     let mut keys = EntityKeys::default();
     keys.push("p", "").unwrap();
     let missing = KnownEntities::new(&table("Gone"), keys, vec![stale_etag()], KnownChange::Delete).unwrap();
-    let missing = store.write_group(vec![new(&["e"]), missing.into()]).await.unwrap_err();
+    let missing = store.write_group(vec![new(&["e"]), missing.into()].into()).await.unwrap_err();
     assert!(matches!(missing, GroupError::Store(StoreError::TableMissing(_))), "{missing:?}");
-    store.write_group(vec![gone.into()]).await.unwrap();
+    store.write_group(vec![gone.into()].into()).await.unwrap();
     assert_eq!((contents(store, &orders).await, contents(store, &index).await), before);
     let group = vec![new(&["c"]), known(store, &orders, &[3, 4], KnownChange::Delete).await.into()];
-    store.write_group(group).await.unwrap();
+    store.write_group(group.into()).await.unwrap();
     assert_eq!(contents(store, &orders).await.len(), ROWS - 2);
 }
 
@@ -263,16 +263,16 @@ pub(super) async fn a_known_entity_does_not_grow_beyond_the_limits(store: &Store
                 .into(),
         ]
     };
-    let refused = store.write_group(merge("0", change("c", 7))).await.unwrap_err();
+    let refused = store.write_group(merge("0", change("c", 7)).into()).await.unwrap_err();
     assert!(matches!(refused, GroupError::Rejected { reason: Rejection::EntityTooLarge { .. }, .. }), "{refused:?}");
     let number = |i| (name(&format!("n{i}")), EdmColumn::Int32(Int32Array::from(vec![1])));
     let many = KnownChange::Merge((0..243).map(number).collect());
-    let refused = store.write_group(merge("0", many)).await.unwrap_err();
+    let refused = store.write_group(merge("0", many).into()).await.unwrap_err();
     let too_many = Rejection::TooManyProperties { count: 253 };
     assert!(matches!(&refused, GroupError::Rejected { reason, .. } if *reason == too_many), "{refused:?}");
     // In the places of those that are there.
-    store.write_group(merge("0", change("b", 7))).await.unwrap();
-    store.write_group(merge("1", change("c", 3))).await.unwrap();
+    store.write_group(merge("0", change("b", 7)).into()).await.unwrap();
+    store.write_group(merge("1", change("c", 3)).into()).await.unwrap();
     assert_eq!(get(store, &orders, &key("p", "1")).await.unwrap().entity.properties.len(), 13);
     let patched = stored(store, &orders, &key("p", "0")).await;
     assert_eq!(patched.get("b6"), Some(&EdmValue::Binary(vec![8; 64_000].into())));
@@ -287,9 +287,9 @@ pub(super) async fn known_entities_are_changed_after_reopening<B: Durable>() {
     let store = backend.store();
     let places: Vec<usize> = (0..ROWS).collect();
     let merging = known(store, &orders, &places, KnownChange::Merge(values(ROWS))).await;
-    store.write_group(vec![merging.into()]).await.unwrap();
+    store.write_group(vec![merging.into()].into()).await.unwrap();
     let removing = known(store, &orders, &places[100..], KnownChange::Delete).await;
-    store.write_group(vec![removing.into()]).await.unwrap();
+    store.write_group(vec![removing.into()].into()).await.unwrap();
     let (before, size) = (contents(store, &orders).await, store.reader().estimate(&orders).unwrap());
     let backend = backend.reopen(system_clock()).await;
     assert_eq!(contents(backend.store(), &orders).await, before);

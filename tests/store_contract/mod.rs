@@ -207,6 +207,7 @@ macro_rules! local_contract {
                 }
                 new_entities {
                     a_group_of_new_entities_is_all_or_nothing,
+                    batches_go_with_the_windows_of_their_group,
                     readers_see_a_group_of_new_entities_whole,
                 }
                 known_entities {

@@ -7,7 +7,7 @@ use arrow::array::{
 };
 use tablegate::store::model::{EdmValue, EntityKeys, PropertyName, TableName};
 use tablegate::store::table::{
-    CommitError, EdmColumn, EntityWindow, GroupError, NewEntities, Operation, Rejection, StoreError,
+    Batch, CommitError, EdmColumn, EntityWindow, GroupError, NewEntities, Operation, Rejection, StoreError, WriteGroup,
 };
 
 use crate::store_contract::harness::{
@@ -157,24 +157,58 @@ pub(super) async fn a_group_of_new_entities_is_all_or_nothing(store: &Store) {
     let orders = new_table(store).await;
     write(store, &orders, Operation::Insert(entity("d", "", [("n", int(7))]))).await;
     let window = |partitions: &[&str]| EntityWindow::from(numbered(&orders, partitions));
-    let refused = store.write_group(vec![window(&["b", "a"]), window(&["e", "d", "c"])]).await.unwrap_err();
+    let refused = store.write_group(vec![window(&["b", "a"]), window(&["e", "d", "c"])].into()).await.unwrap_err();
     let GroupError::Rejected { batch: 3, index: 0, key: found, reason: Rejection::EntityExists } = &refused else {
         panic!("{refused:?}")
     };
     assert_eq!(*found, key("d", ""));
-    let twice = store.write_group(vec![window(&["x", "y"]), window(&["z", "x"])]).await.unwrap_err();
+    let twice = store.write_group(vec![window(&["x", "y"]), window(&["z", "x"])].into()).await.unwrap_err();
     assert!(matches!(&twice, GroupError::DuplicateKey { key: found, .. } if *found == key("x", "")), "{twice:?}");
-    let gone = store.write_group(vec![window(&["a"]), numbered(&table("Gone"), &["a"]).into()]).await.unwrap_err();
+    let gone =
+        store.write_group(vec![window(&["a"]), numbered(&table("Gone"), &["a"]).into()].into()).await.unwrap_err();
     assert!(matches!(gone, GroupError::Store(StoreError::TableMissing(_))), "{gone:?}");
     assert_eq!(Scan::of(&orders).run(store).await.keys(), [key("d", "")], "nothing was written");
     let none = window(&[]);
-    store.write_group(vec![window(&["b", "a"]), none, window(&["e", "c"])]).await.unwrap();
-    store.write_group(Vec::new()).await.unwrap();
+    store.write_group(vec![window(&["b", "a"]), none, window(&["e", "c"])].into()).await.unwrap();
+    store.write_group(WriteGroup::default()).await.unwrap();
     assert_eq!(
         Scan::of(&orders).run(store).await.keys(),
         ["a", "b", "c", "d", "e"].map(|partition| key(partition, ""))
     );
     assert_eq!(store.reader().estimate(&orders).unwrap().map(|size| size.entities), Some(5));
+}
+
+/// Transactions of a group that are no columns are counted behind those that are, and go the same way.
+pub(super) async fn batches_go_with_the_windows_of_their_group(store: &Store) {
+    let (orders, notes) = (new_table(store).await, table("Notes"));
+    store.create_table(&notes).await.unwrap();
+    let window = |partitions: &[&str]| EntityWindow::from(numbered(&orders, partitions));
+    let batch = |table: &TableName, row: &str| {
+        let mut batch = Batch::builder(table.clone());
+        batch.push(Operation::Insert(entity("p", row, [("n", int(1))]))).unwrap();
+        batch.build().unwrap()
+    };
+    let group = |windows: Vec<EntityWindow>, batches: Vec<Batch>| WriteGroup { windows, batches };
+    store.write_group(group(vec![window(&["a", "b"])], vec![batch(&notes, "1"), batch(&orders, "1")])).await.unwrap();
+    let of_both =
+        async || (Scan::of(&orders).run(store).await.keys().len(), Scan::of(&notes).run(store).await.keys().len());
+    assert_eq!(of_both().await, (3, 1));
+    let refused = store.write_group(group(vec![window(&["c", "d"])], vec![batch(&notes, "1")])).await.unwrap_err();
+    assert!(matches!(refused, GroupError::Rejected { batch: 2, index: 0, .. }), "{refused:?}");
+    let twice = store.write_group(group(vec![window(&["c", "p"])], vec![batch(&orders, "")])).await.unwrap_err();
+    assert!(matches!(&twice, GroupError::DuplicateKey { key: found, .. } if *found == key("p", "")), "{twice:?}");
+    assert_eq!(of_both().await, (3, 1), "nothing was written");
+    store.write_group(group(Vec::new(), vec![batch(&notes, "2")])).await.unwrap();
+    assert_eq!(of_both().await, (3, 2));
+    // A reader tells which key is taken.
+    let found = |rows: &[&str]| {
+        let (mut keys, reader) = (EntityKeys::default(), store.reader());
+        rows.iter().for_each(|row| keys.push("p", row).unwrap());
+        let notes = &notes;
+        async move { reader.first_present(notes, &keys).await.unwrap() }
+    };
+    assert_eq!((found(&["0", "3"]).await, found(&["0", "1", "2"]).await), (None, Some(1)));
+    assert_eq!((found(&["3", "2", "1"]).await, found(&["0", "2"]).await, found(&[]).await), (Some(1), Some(1), None));
 }
 
 pub(super) async fn readers_see_a_group_of_new_entities_whole(store: &Store) {
@@ -188,7 +222,7 @@ pub(super) async fn readers_see_a_group_of_new_entities_whole(store: &Store) {
         let (store, groups) = (Arc::clone(store), (0..50).map(group).collect::<Vec<_>>());
         tokio::spawn(async move {
             for group in groups {
-                store.write_group(group).await.unwrap();
+                store.write_group(group.into()).await.unwrap();
                 tokio::task::yield_now().await;
             }
         })

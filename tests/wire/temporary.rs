@@ -8,8 +8,8 @@ use futures::SinkExt;
 use tablegate::backends::memory::MemoryStore;
 use tablegate::store::model::SystemClock;
 use tablegate::store::table::{
-    Batch, CommitError, EntityWindow, GroupError, NewEntities, Refusals, StoreError, StoreLayer, TableStore,
-    WindowOutcome, Written,
+    Batch, CommitError, GroupError, NewEntities, Refusals, StoreError, StoreLayer, TableStore, WindowOutcome,
+    WriteGroup, Written,
 };
 
 use crate::wire::harness::{PATIENCE, Server};
@@ -134,9 +134,9 @@ impl StoreLayer for Full {
         self.store.commit_group(batches).await
     }
 
-    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
+    async fn write_group(&self, group: WriteGroup) -> Result<(), GroupError> {
         self.check()?;
-        self.store.write_group(windows).await
+        self.store.write_group(group).await
     }
 }
 

@@ -20,6 +20,7 @@ use super::encoded::EncodedEntities;
 use super::encoded_window::EncodedWindow;
 use super::engine::{Engine, WriteError};
 use super::gathering::Gathering;
+use super::group::EncodedGroup;
 use super::guard::Folder;
 use super::insert::{all_refused, answer_insertion};
 use super::key_bytes::ByteSpan;
@@ -51,7 +52,7 @@ pub(super) enum Job {
     Group(Vec<Batch>, Reply<Vec<Vec<Written>>, GroupError>),
     Window(Vec<Batch>, oneshot::Sender<WindowOutcome>),
     Insert(Box<EncodedEntities>, oneshot::Sender<Refusals>),
-    WriteGroup(Vec<EncodedWindow>, Reply<(), GroupError>),
+    WriteGroup(EncodedGroup, Reply<(), GroupError>),
     /// From now on, rows are written for the table under a number of their own, for as long as the answer is held.
     Stage(TableName, Reply<Option<Staging>>),
     /// Gives back what was not published.
@@ -79,7 +80,9 @@ impl Job {
         match self {
             Job::Commit(batch, _) => deletes(batch),
             Job::Group(batches, _) | Job::Window(batches, _) => batches.iter().all(deletes),
-            Job::WriteGroup(windows, _) => windows.iter().all(EncodedWindow::frees_room),
+            Job::WriteGroup(group, _) => {
+                group.windows.iter().all(EncodedWindow::frees_room) && group.batches.iter().all(deletes)
+            }
             Job::Clear(..) | Job::DropTable(..) | Job::FilesDropped(_) | Job::TrimDelta(..) => true,
             Job::Insert(..)
             | Job::Stage(..)
@@ -100,7 +103,7 @@ impl Job {
             Job::Commit(batch, _) => batch.operations().len(),
             Job::Group(batches, _) | Job::Window(batches, _) => count(batches),
             Job::Insert(new, _) => new.rows.keys.len(),
-            Job::WriteGroup(windows, _) => windows.iter().map(|window| window.keys().len()).sum(),
+            Job::WriteGroup(group, _) => group.rows() + count(&group.batches),
             Job::Stage(..)
             | Job::PublishStaged(..)
             | Job::Clear(..)
@@ -287,7 +290,7 @@ impl Committer {
                 let transactions = new.entities.transactions();
                 answer_insertion(reply, transactions, self.insert_window(*new))
             }
-            Job::WriteGroup(windows, reply) => answer(reply, self.write_group(windows)),
+            Job::WriteGroup(group, reply) => answer(reply, self.write_group(group)),
             Job::Stage(name, reply) => answer(reply, self.stage(&name)),
             Job::PublishStaged(filling, reply) => answer(reply, self.publish_staged(filling)),
             Job::Clear(name, unchanged_since, reply) => answer(reply, self.clear(&name, unchanged_since)),

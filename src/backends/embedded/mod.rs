@@ -60,9 +60,9 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use tablegate_store::model::{Clock, TableName};
 use tablegate_store::table::{
-    Batch, CommitError, DerivedColumn, EntityWindow, GroupError, NewEntities, Parallelism, Promises, Refusals, Renewal,
+    Batch, CommitError, DerivedColumn, GroupError, NewEntities, Parallelism, Promises, Refusals, Renewal,
     SegmentFigures, SnapshotScope, StagedRows, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome,
-    Written, check_disjoint,
+    WriteGroup, Written, check_disjoint,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -70,8 +70,8 @@ use self::analyze::Recorders;
 use self::apply::find;
 use self::commit::{Committer, Job, QUEUE, Shared};
 use self::encoded::EncodedEntities;
-use self::encoded_window::EncodedWindow;
 use self::engine::Engine;
+use self::group::EncodedGroup;
 use self::guard::Folder;
 use self::lease::Lease;
 use self::meta::Live;
@@ -299,12 +299,11 @@ impl TableStore for EmbeddedStore {
         self.ask(|reply| Job::Group(batches, reply)).await
     }
 
-    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
-        let encoded: Vec<EncodedWindow> = windows.into_iter().map(EncodedWindow::new).collect();
-        group::check_disjoint(&encoded)?;
-        if encoded.iter().all(|window| window.keys().len() == 0) {
+    async fn write_group(&self, group: WriteGroup) -> Result<(), GroupError> {
+        if group.is_empty() {
             return Ok(());
         }
+        let encoded = EncodedGroup::new(group)?;
         self.ask(|reply| Job::WriteGroup(encoded, reply)).await
     }
 

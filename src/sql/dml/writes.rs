@@ -23,7 +23,7 @@ use crate::observe::Footprint;
 use crate::reads::Reads;
 use crate::relation::Relation;
 use crate::turns::Pace;
-use crate::tx::{Claims, EgtCount, EgtWriter, Found, Transaction, changed_since_snapshot, moved_row};
+use crate::tx::{Claims, EgtCount, EgtWriter, Found, HeldBackSpace, Transaction, changed_since_snapshot, moved_row};
 
 /// How a statement's writes are treated.
 pub(crate) enum WriteMode<'a> {
@@ -47,6 +47,7 @@ pub(crate) struct Writes<'a> {
     has_several_changes: bool,
     locks_early: bool,
     pace: Pace,
+    held_back: Arc<HeldBackSpace>,
 }
 
 /// What happens to a stored entity: properties that get a value, properties that go.
@@ -59,8 +60,8 @@ pub(crate) struct Change {
 impl<'a> Writes<'a> {
     pub(crate) fn new(engine: &Engine, relation: Arc<Relation>, reads: Arc<Reads>, mode: WriteMode<'a>) -> Self {
         let changed = ChangedKeys::new(engine.memory("keys of changed rows"));
-        let (now, pace) = (engine.now(), Pace::begin());
-        Self { relation, reads, now, mode, changed, has_several_changes: false, locks_early: false, pace }
+        let (now, pace, held_back) = (engine.now(), Pace::begin(), Arc::clone(engine.held_back()));
+        Self { relation, reads, now, mode, changed, has_several_changes: false, locks_early: false, pace, held_back }
     }
 
     /// Rows are locked as they are found, also where they are committed as they come.
@@ -228,7 +229,7 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// As [`Writes::insert`].
     pub(crate) async fn insert_rows(&mut self, rows: &RowsToWrite, lines: Option<&[u64]>) -> SqlResult<bool> {
-        let WriteMode::Direct(writer) = &mut self.mode else { return Ok(false) };
+        let WriteMode::Direct(writer) = &mut self.mode else { return self.collect_rows(rows).await };
         // What one entity group transaction holds is collected first: it may become one.
         let may_be_one = rows.len() <= EGT_MAX_OPERATIONS && !writer.has_begun();
         if may_be_one || !writer.takes_new() {
@@ -238,6 +239,31 @@ impl<'a> Writes<'a> {
             Some(entities) => writer.push_columns(entities.into(), lines).await,
             None => Ok(false),
         }
+    }
+
+    /// Collects many rows as columns; false where they have to be collected one by one. That is also where one of them is
+    /// there, or written, already: then it is told which one.
+    async fn collect_rows(&mut self, rows: &RowsToWrite) -> SqlResult<bool> {
+        let relation = self.relation.clone();
+        if rows.len() <= EGT_MAX_OPERATIONS || relation.open || self.claims().is_none() {
+            return Ok(false);
+        }
+        let (WriteMode::Block(transaction) | WriteMode::Implicit(transaction)) = &mut self.mode else {
+            return Ok(false);
+        };
+        let Some(entities) = rows.new_entities(&relation).filter(|_| transaction.collects_columns(&relation)) else {
+            return Ok(false);
+        };
+        let mut taken = self.held_back.begin();
+        if !taken.add(entities.bytes())
+            || !transaction.claims_mut().hold_rows(&relation, entities.keys().pairs(), LockStrength::Update)
+            || transaction.claims().first_present(&relation, entities.keys()).await?.is_some()
+        {
+            return Ok(false);
+        }
+        transaction.writes_mut().insert_columns(&relation, entities, taken, self.now)?;
+        self.check_rules()?;
+        Ok(true)
     }
 
     /// Whether rows that were read can be written many at a time, where there are many.

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use tablegate_store::model::TableName;
 use tablegate_store::table::{
     Batch, CommitError, EntityWindow, GroupError, KnownChange, NewEntities, Operation, Refusals, Rejection, StagedRows,
-    StoreError, StoreLayer, TableStore, WindowOutcome, Written,
+    StoreError, StoreLayer, TableStore, WindowOutcome, WriteGroup, Written,
 };
 
 use super::counter::Counter;
@@ -256,9 +256,11 @@ impl StoreLayer for CountedStore {
         Ok(Some(Box::new(CountedRows { rows, table, commits, written: Mutex::default() })))
     }
 
-    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
-        let tallies: Vec<Tally> = windows.iter().map(|window| Tally::of_window(self.place, window)).collect();
-        let committed = self.store.write_group(windows).await;
+    async fn write_group(&self, group: WriteGroup) -> Result<(), GroupError> {
+        let of_windows = group.windows.iter().map(|window| Tally::of_window(self.place, window));
+        let tallies: Vec<Tally> =
+            of_windows.chain(group.batches.iter().map(|batch| Tally::of(self.place, batch))).collect();
+        let committed = self.store.write_group(group).await;
         self.commits.add_group(&tallies, committed.as_ref().err());
         committed
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tablegate_bind::query::LockStrength;
-use tablegate_store::model::{ETag, EntityKey, StoredEntity};
+use tablegate_store::model::{ETag, EntityKey, EntityKeys, StoredEntity};
 use tablegate_store::table::{AtOnce, ScanColumns};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -106,8 +106,7 @@ impl Claims {
         locked.map_err(|error| error.for_row(relation, key))
     }
 
-    /// Locks many rows at once, if no other transaction has one of them and this one has locked none like that: otherwise
-    /// none is locked.
+    /// Locks the rows of a window at once, if nobody has one of them, not even this transaction: otherwise none is locked.
     pub(crate) fn lock_rows<'k>(
         &mut self,
         relation: &Relation,
@@ -115,6 +114,16 @@ impl Claims {
         strength: LockStrength,
     ) -> bool {
         self.held.lock_rows(&relation.stored, keys, strength)
+    }
+
+    /// As [`Claims::lock_rows`], of rows that stay locked to the end of the transaction.
+    pub(crate) fn hold_rows<'k>(
+        &mut self,
+        relation: &Relation,
+        keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
+        strength: LockStrength,
+    ) -> bool {
+        self.held.hold_rows(&relation.stored, keys, strength)
     }
 
     /// As [`Claims::lock_rows`], all rows that the table has, or could have.
@@ -190,6 +199,14 @@ impl Claims {
         })
     }
 
+    /// The place of the first of these keys under which there is a row now.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn first_present(&self, relation: &Relation, keys: &EntityKeys) -> SqlResult<Option<usize>> {
+        Ok(self.stores.at(relation.place())?.reader().first_present(&relation.stored, keys).await?)
+    }
+
     /// The first of some rows that is not any more what it was found to be, and what has become of it.
     ///
     /// # Errors
@@ -248,7 +265,7 @@ impl Claims {
         &mut self.held
     }
 
-    pub(crate) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&mut self) -> Mark {
         self.held.mark()
     }
 }

@@ -6,10 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tablegate_store::table::{Batch, CommitError, GroupError, Operation, StoreError, TableStore};
+use tablegate_store::table::{
+    Batch, CommitError, EntityWindow, GroupError, Operation, StoreError, TableStore, WriteGroup,
+};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::WriteSet;
+use super::column_writes::ColumnWindow;
 use super::commit_errors::commit_error;
 use super::rules::check_one_store;
 use crate::batches::pack;
@@ -20,11 +23,13 @@ use crate::relation::Relation;
 /// The batches of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct CommitGroup {
-    batches: BTreeMap<Place, Vec<Batch>>,
+    writes: BTreeMap<Place, WriteGroup>,
     /// For messages about the user's tables.
     relations: BTreeMap<StoredTable, Arc<Relation>>,
     /// A part of the transaction is committed already.
     is_begun: bool,
+    /// Their memory is taken until they are committed.
+    _windows: Vec<Arc<ColumnWindow>>,
 }
 
 impl CommitGroup {
@@ -33,7 +38,15 @@ impl CommitGroup {
     /// # Errors
     /// When an entity breaks a limit, or what was collected cannot be read back.
     pub(crate) fn add_writes(&mut self, writes: WriteSet) -> SqlResult<()> {
-        writes.into_operations().try_for_each(|(relation, operations)| self.add(relation, operations))
+        for (relation, windows, operations) in writes.into_tables() {
+            if !windows.is_empty() {
+                let columns = windows.iter().map(|window| EntityWindow::New(window.entities().clone()));
+                self.writes.entry(relation.place()).or_default().windows.extend(columns);
+                self._windows.extend(windows);
+            }
+            self.add(relation, operations)?;
+        }
+        Ok(())
     }
 
     /// Adds operations on one table, in key order.
@@ -47,7 +60,7 @@ impl CommitGroup {
     ) -> SqlResult<()> {
         let packed = pack(&relation.stored, operations)?;
         if !packed.is_empty() {
-            self.batches.entry(relation.place()).or_default().extend(packed);
+            self.writes.entry(relation.place()).or_default().batches.extend(packed);
         }
         self.relations.insert(relation.stored.clone(), relation);
         Ok(())
@@ -55,7 +68,7 @@ impl CommitGroup {
 
     /// Adds a batch of the gateway's own that is to be committed with the writes. No key may occur in two batches.
     pub(crate) fn add_own(&mut self, batch: Batch) {
-        self.batches.entry(Place::Public).or_default().push(batch);
+        self.writes.entry(Place::Public).or_default().batches.push(batch);
     }
 
     /// It comes behind what is committed already.
@@ -74,11 +87,11 @@ impl CommitGroup {
     /// 0A000 for two stores that others see; 23505 or 40001 for what changed meanwhile, 42P01 for a table that is gone, 42P07 and 40001 when the catalogue
     /// changed meanwhile, and what the stores fail with; XX000 that ends the session where a part is committed.
     pub(crate) async fn commit(mut self, stores: &Stores, catalog: &Catalog, staged: StagedCatalog) -> SqlResult<()> {
-        let written = self.batches.keys().copied().filter(|place| !place.is_temporary());
+        let written = self.writes.keys().copied().filter(|place| !place.is_temporary());
         let places: BTreeSet<Place> = written.chain(staged.places()).collect();
         check_one_store(&places)?;
         let place = places.first().copied().unwrap_or_default();
-        let shared = self.batches.remove(&place).unwrap_or_default();
+        let shared = self.writes.remove(&place).unwrap_or_default();
         let mut is_begun = self.is_begun || !shared.is_empty();
         if staged.is_empty() {
             self.commit_at(place, &**stores.at(place)?, shared).await?;
@@ -86,22 +99,25 @@ impl CommitGroup {
             is_begun = true;
             self.commit_with(catalog, place, staged, shared).await?;
         }
-        for (place, batches) in std::mem::take(&mut self.batches) {
+        for (place, writes) in std::mem::take(&mut self.writes) {
             let store = stores.at(place)?;
-            let committed = self.commit_at(place, &**store, batches).await;
+            let committed = self.commit_at(place, &**store, writes).await;
             committed.map_err(|error| if is_begun { half_committed(&error) } else { error })?;
             is_begun = true;
         }
         Ok(())
     }
 
-    async fn commit_at(&self, place: Place, store: &dyn TableStore, mut batches: Vec<Batch>) -> SqlResult<()> {
-        if batches.len() > 1 {
-            let tables = tables_of(place, &batches);
-            let committed = store.commit_group(batches).await;
-            return committed.map(|_| ()).map_err(|error| self.group_rejected(place, &tables, error));
+    async fn commit_at(&self, place: Place, store: &dyn TableStore, mut writes: WriteGroup) -> SqlResult<()> {
+        if !writes.windows.is_empty() || writes.batches.len() > 1 {
+            let tables = tables_of(place, &writes);
+            let committed = match writes.windows.is_empty() {
+                true => store.commit_group(writes.batches).await.map(drop),
+                false => store.write_group(writes).await,
+            };
+            return committed.map_err(|error| self.group_rejected(place, &tables, error));
         }
-        let Some(batch) = batches.pop() else { return Ok(()) };
+        let Some(batch) = writes.batches.pop() else { return Ok(()) };
         let table = StoredTable::new(place, batch.table().clone());
         let committed = store.commit(batch).await;
         committed.map(|_| ()).map_err(|error| self.rejected(place, Some(&table), error))
@@ -112,10 +128,10 @@ impl CommitGroup {
         catalog: &Catalog,
         place: Place,
         staged: StagedCatalog,
-        batches: Vec<Batch>,
+        writes: WriteGroup,
     ) -> SqlResult<()> {
-        let tables = tables_of(place, &batches);
-        let committed = catalog.commit(place, staged, batches).await;
+        let tables = tables_of(place, &writes);
+        let committed = catalog.commit(place, staged, writes.into_batches()?).await;
         committed.map(|_| ()).map_err(|error| match error {
             StagedCommitError::Catalog(error) => error,
             StagedCommitError::Rows(error) => self.group_rejected(place, &tables, error),
@@ -148,8 +164,8 @@ impl CommitGroup {
     }
 }
 
-fn tables_of(place: Place, batches: &[Batch]) -> Vec<StoredTable> {
-    batches.iter().map(|batch| StoredTable::new(place, batch.table().clone())).collect()
+fn tables_of(place: Place, writes: &WriteGroup) -> Vec<StoredTable> {
+    writes.tables().map(|table| StoredTable::new(place, table.clone())).collect()
 }
 
 fn half_committed(error: &SqlError) -> Box<SqlError> {

@@ -95,7 +95,7 @@ impl EgtWriter {
 
     /// Locks the rows it writes.
     #[must_use]
-    pub(crate) fn with_claims(mut self, claims: Claims) -> Self {
+    pub(crate) fn with_claims(mut self, mut claims: Claims) -> Self {
         self.outset = claims.mark();
         self.claims = Some(claims);
         self

@@ -24,7 +24,7 @@ impl HeldBackSpace {
     }
 
     /// Nothing taken yet.
-    pub(super) fn begin(self: &Arc<Self>) -> Taken {
+    pub(crate) fn begin(self: &Arc<Self>) -> Taken {
         let reservation = MemoryConsumer::new("rows that are held back").register(&self.memory);
         Taken { space: Arc::clone(self), reservation, bytes: 0 }
     }
@@ -32,7 +32,7 @@ impl HeldBackSpace {
 
 /// What one statement has taken of it, given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(crate) struct Taken {
     space: Arc<HeldBackSpace>,
     reservation: MemoryReservation,
     bytes: usize,
@@ -40,7 +40,7 @@ pub(super) struct Taken {
 
 impl Taken {
     /// Takes more; false when that is more than there is, so that it should be given back soon.
-    pub(super) fn add(&mut self, bytes: usize) -> bool {
+    pub(crate) fn add(&mut self, bytes: usize) -> bool {
         let used = self.space.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         self.bytes += bytes;
         used <= self.space.most && self.reservation.try_grow(bytes).is_ok()

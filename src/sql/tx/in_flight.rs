@@ -226,7 +226,7 @@ impl InFlight {
                 positions.extend(columns.positions());
                 all.push(columns.window);
             }
-            self.store.write_group(all).await
+            self.store.write_group(all.into()).await
         } else {
             let mut batches = Vec::new();
             for window in windows {

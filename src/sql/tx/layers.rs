@@ -86,6 +86,12 @@ impl<V: Clone> Layers<V> {
         }
     }
 
+    /// Adds what is as new as can be.
+    pub(crate) fn add(&mut self, newest: &Moment<V>) {
+        self.settle();
+        self.settled = self.settled.with(newest);
+    }
+
     /// Everything, in key order. Nothing is copied that no moment shares.
     pub(crate) fn into_entries(mut self) -> impl Iterator<Item = (EntityKey, V)> {
         self.settle();
@@ -108,6 +114,17 @@ impl<V: Clone> Layers<V> {
 }
 
 impl<V: Clone> Moment<V> {
+    /// Of entries that are in key order.
+    pub(crate) fn of(entries: Vec<(EntityKey, V)>) -> Self {
+        let run = entries.into_iter().map(|(key, value)| (key, Some(value))).collect();
+        Self { runs: Arc::new(vec![Arc::new(run)]) }
+    }
+
+    /// What this one and a newer one hold together.
+    pub(crate) fn with(&self, newer: &Self) -> Self {
+        Self { runs: Arc::new(self.runs.iter().chain(&*newer.runs).cloned().collect()) }
+    }
+
     pub(crate) fn get(&self, key: &EntityKey) -> Option<&V> {
         self.runs.iter().rev().find_map(|run| {
             // Keys that come in their order are behind all runs.

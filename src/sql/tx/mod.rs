@@ -2,7 +2,8 @@
 //!
 //! A block collects its writes in a [`WriteSet`] and commits them as one EGT; [`rules`] refuses the statement that
 //! would make that impossible, or in observe mode notes it. The set may be large: [`layers`] shares its past with readers
-//! and savepoints, [`spill`] puts what memory has no room for into a file. [`CommitGroup`] is where the batches of a
+//! and savepoints, [`spill`] puts what memory has no room for into a file, and rows that are loaded stay columns
+//! ([`column_writes`]). [`CommitGroup`] is where the batches of a
 //! transaction come together. Outside a block, [`EgtWriter`] commits as many EGTs as a statement needs, each atomic:
 //! [`window`] collects the rows of each, [`in_flight`] keeps many under way, [`together`] where the store takes many at
 //! once, [`fill`] where nobody else sees the table yet. Where nobody else writes to the store, rows are locked as in
@@ -10,6 +11,7 @@
 
 mod ahead;
 mod claims;
+mod column_writes;
 mod commit_errors;
 mod commit_group;
 mod egt_writer;

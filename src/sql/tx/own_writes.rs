@@ -1,11 +1,12 @@
 //! A transaction's writes to one table, as its own reads see them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tablegate_store::model::{EntityKey, StoredEntity};
 use tablegate_store::table::{Direction, KeyRange, ObservedSchema};
 use tablegate_types::error::SqlResult;
 
+use super::column_writes::ColumnWrites;
 use super::layers::{Entries, Moment};
 use super::net_write::NetWrite;
 
@@ -13,6 +14,10 @@ use super::net_write::NetWrite;
 #[derive(Debug, Clone)]
 pub(crate) struct OwnWrites {
     writes: Moment<Arc<NetWrite>>,
+    /// What was inserted as columns.
+    columns: ColumnWrites,
+    /// Both together, once somebody has asked.
+    all: OnceLock<Moment<Arc<NetWrite>>>,
     observed: Arc<ObservedSchema>,
 }
 
@@ -20,8 +25,15 @@ pub(crate) struct OwnWrites {
 pub(crate) type OwnEntries = Entries<Arc<NetWrite>>;
 
 impl OwnWrites {
-    pub(super) fn new(writes: Moment<Arc<NetWrite>>, observed: Arc<ObservedSchema>) -> Self {
-        Self { writes, observed }
+    pub(super) fn new(writes: Moment<Arc<NetWrite>>, columns: ColumnWrites, observed: Arc<ObservedSchema>) -> Self {
+        Self { writes, columns, all: OnceLock::new(), observed }
+    }
+
+    fn all(&self) -> &Moment<Arc<NetWrite>> {
+        match self.columns.is_empty() {
+            true => &self.writes,
+            false => self.all.get_or_init(|| self.writes.with(self.columns.rows())),
+        }
     }
 
     /// What they show of an open table's properties: undeclared columns have these types too.
@@ -34,21 +46,21 @@ impl OwnWrites {
     /// # Errors
     /// When what was collected cannot be read back.
     pub(crate) fn get(&self, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
-        self.writes.get(key).map(|write| write.image(key)).transpose()
+        self.all().get(key).map(|write| write.image(key)).transpose()
     }
 
     /// Whether the transaction has written or deleted the entity.
     pub(crate) fn has(&self, key: &EntityKey) -> bool {
-        self.writes.get(key).is_some()
+        self.all().get(key).is_some()
     }
 
     /// At least as many as there are written entities in the ranges; none where there are none.
     pub(crate) fn count_at_most(&self, ranges: &[KeyRange]) -> usize {
-        self.writes.count_at_most(ranges)
+        self.all().count_at_most(ranges)
     }
 
     /// The written entities in ranges that are ascending and disjoint by partition, in the order of a scan.
     pub(crate) fn range(&self, ranges: &[KeyRange], direction: Direction) -> OwnEntries {
-        self.writes.range(ranges, direction)
+        self.all().range(ranges, direction)
     }
 }

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tablegate_store::model::Properties;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
+use super::column_writes::ColumnWindow;
 use super::values;
 use crate::statistics::Memory;
 
@@ -86,16 +87,34 @@ pub(super) struct Kept(Place);
 
 #[derive(Debug)]
 enum Place {
-    Memory { values: Values, _taken: Taken },
-    File { file: Arc<SpillFile>, at: u64, length: usize },
+    Memory {
+        values: Values,
+        _taken: Taken,
+    },
+    File {
+        file: Arc<SpillFile>,
+        at: u64,
+        length: usize,
+    },
+    /// Those of an insertion, which are the row's at a place.
+    Columns {
+        window: Arc<ColumnWindow>,
+        place: usize,
+    },
 }
 
 impl Kept {
+    /// The values of a row that was inserted as columns.
+    pub(super) fn in_columns(window: Arc<ColumnWindow>, place: usize) -> Self {
+        Self(Place::Columns { window, place })
+    }
+
     /// # Errors
     /// 58030 when the file cannot be read.
     pub(super) fn values(&self) -> SqlResult<Values> {
         match &self.0 {
             Place::Memory { values, .. } => Ok(values.clone()),
+            Place::Columns { window, place } => Ok(Values { after: window.properties(*place), patch: None }),
             Place::File { file, at, length } => file.read(*at, *length),
         }
     }
@@ -107,6 +126,7 @@ impl Kept {
     pub(super) fn into_values(self) -> SqlResult<Values> {
         match self.0 {
             Place::Memory { values, .. } => Ok(values),
+            Place::Columns { window, place } => Ok(Values { after: window.properties(place), patch: None }),
             Place::File { file, at, length } => file.read(at, length),
         }
     }
@@ -118,7 +138,7 @@ impl Kept {
     pub(super) fn after(&self) -> SqlResult<Properties> {
         match &self.0 {
             Place::Memory { values, .. } => Ok(values.after.clone()),
-            Place::File { .. } => Ok(self.values()?.after),
+            Place::File { .. } | Place::Columns { .. } => Ok(self.values()?.after),
         }
     }
 }

@@ -163,7 +163,7 @@ async fn hand_over(store: Arc<dyn TableStore>, piece: Piece, keeps_keys: bool) -
             let Columns { window, locks, .. } = columns;
             let outcome = match window {
                 EntityWindow::New(new) => Outcome::OneByOne(store.insert_window(new).await),
-                known @ EntityWindow::Known(_) => Outcome::Group(store.write_group(vec![known]).await),
+                known @ EntityWindow::Known(_) => Outcome::Group(store.write_group(vec![known].into()).await),
             };
             drop(locks);
             Answered::Columns { positions, outcome }

@@ -1,6 +1,7 @@
 //! What the writes that a transaction has collected come to, as the rules of its commit ask for it.
 
 use tablegate_store::model::PartitionKey;
+use tablegate_store::table::NewEntities;
 
 use crate::place::StoredTable;
 
@@ -33,6 +34,14 @@ pub(super) struct Totals {
     pub unseen_operations: usize,
 }
 
+/// Of rows of a table: those in another table, or in another partition, than the first operation; and those where it is.
+#[derive(Default)]
+struct Elsewhere {
+    tables: usize,
+    partitions: usize,
+    at_home: usize,
+}
+
 impl Totals {
     pub(super) fn add(&mut self, rules: Rules, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
         match rules {
@@ -54,6 +63,67 @@ impl Totals {
         self.other_tables += usize::from(other_table);
         self.other_partitions += usize::from(other_partition);
         self.at_home += usize::from(!other_table && !other_partition);
+    }
+
+    /// As [`Totals::add`] of each row of columns, which take so much.
+    pub(super) fn add_columns(&mut self, rules: Rules, table: &StoredTable, entities: &NewEntities, bytes: &[usize]) {
+        match (rules, entities.keys().pairs().next()) {
+            (Rules::None, _) => {
+                self.free_operations += entities.len();
+                self.free_bytes += bytes.iter().sum::<usize>();
+            }
+            (Rules::Unseen, _) => self.unseen_operations += entities.len(),
+            (Rules::Egt, None) => {}
+            (Rules::Egt, Some(_)) => {
+                self.home.get_or_insert_with(|| (table.clone(), entities.keys().key(0).partition));
+                let elsewhere = self.elsewhere(table, entities);
+                self.operations += entities.len();
+                self.payload_bytes += bytes.iter().sum::<usize>();
+                self.other_tables += elsewhere.tables;
+                self.other_partitions += elsewhere.partitions;
+                self.at_home += elsewhere.at_home;
+            }
+        }
+    }
+
+    /// As [`Totals::remove`] of each row of columns, which take so much.
+    pub(super) fn remove_columns(
+        &mut self,
+        rules: Rules,
+        table: &StoredTable,
+        entities: &NewEntities,
+        bytes: &[usize],
+    ) {
+        match rules {
+            Rules::None => {
+                self.free_operations -= entities.len();
+                self.free_bytes -= bytes.iter().sum::<usize>();
+            }
+            Rules::Unseen => self.unseen_operations -= entities.len(),
+            Rules::Egt => {
+                let elsewhere = self.elsewhere(table, entities);
+                self.operations -= entities.len();
+                self.payload_bytes -= bytes.iter().sum::<usize>();
+                self.other_tables -= elsewhere.tables;
+                self.other_partitions -= elsewhere.partitions;
+                self.at_home -= elsewhere.at_home;
+                if self.operations == 0 {
+                    self.home = None;
+                }
+            }
+        }
+    }
+
+    /// How many of these rows are not where the first operation is, and how many are.
+    fn elsewhere(&self, table: &StoredTable, entities: &NewEntities) -> Elsewhere {
+        let Some((home_table, home_partition)) = &self.home else { return Elsewhere::default() };
+        let in_partition = entities.keys().pairs().filter(|(partition, _)| *partition == home_partition.as_str());
+        let (rows, in_partition, is_table) = (entities.len(), in_partition.count(), home_table == table);
+        Elsewhere {
+            tables: if is_table { 0 } else { rows },
+            partitions: rows - in_partition,
+            at_home: if is_table { in_partition } else { 0 },
+        }
     }
 
     pub(super) fn remove(&mut self, rules: Rules, table: &StoredTable, partition: &PartitionKey, bytes: usize) {

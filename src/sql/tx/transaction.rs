@@ -313,6 +313,13 @@ impl Transaction {
         self.block.iter().flat_map(|block| &block.savepoints).all(|savepoint| savepoint.number <= since)
     }
 
+    /// Whether rows of a table may be collected as columns, any number of them: no rule is asked after each row, and they are
+    /// not written before the commit.
+    pub(crate) fn collects_columns(&self, relation: &Relation) -> bool {
+        let is_observed = self.statement.is_some() && relation.place() == Place::Public;
+        (is_observed || !relation.place().has_rules()) && self.writes().unseen_since(&relation.stored).is_none()
+    }
+
     /// After a row of a block: whether its writes are still one EGT.
     ///
     /// # Errors

@@ -9,10 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tablegate_store::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity};
-use tablegate_store::table::{ObservedSchema, Operation, payload};
+use tablegate_store::table::{NewEntities, ObservedSchema, Operation, payload};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::OwnWrites;
+use super::column_writes::{ColumnWindow, ColumnWrites};
+use super::held_back_space::Taken;
 use super::layers::{Layers, Moment};
 use super::net_write::{NetWrite, operation};
 use super::serial::WrittenKeys;
@@ -25,7 +27,7 @@ use crate::relation::{Relation, RelationKind};
 /// The collected writes, by table and key.
 #[derive(Debug)]
 pub(crate) struct WriteSet {
-    tables: BTreeMap<StoredTable, TableWrites<Layers<Arc<NetWrite>>>>,
+    tables: Tables,
     totals: Totals,
     keeper: Keeper,
     /// Stored tables that the transaction made, each with the number of its last savepoint then.
@@ -34,11 +36,15 @@ pub(crate) struct WriteSet {
     may_replace: bool,
 }
 
+type Tables = BTreeMap<StoredTable, TableWrites<Layers<Arc<NetWrite>>>>;
+
 /// The collected writes to one table.
 #[derive(Debug, Clone)]
 struct TableWrites<W> {
     relation: Arc<Relation>,
     writes: W,
+    /// What was inserted as columns: no key of them is in `writes`.
+    columns: ColumnWrites,
     /// What was written to an open table. It may hold more than is still to be written, never less.
     observed: Arc<ObservedSchema>,
 }
@@ -130,20 +136,24 @@ impl WriteSet {
         for (relation, key, write) in self.entries() {
             totals.add(self.rules(&relation.stored), &relation.stored, &key.partition, write.bytes);
         }
+        for (relation, window) in self.windows() {
+            let entities = window.entities();
+            totals.add_columns(self.rules(&relation.stored), &relation.stored, entities, &entities.operations_bytes());
+        }
         self.totals = totals;
     }
 
     /// The tables with rules that are written, by their stored names.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Relation>> {
         let is_bound = |table: &TableWrites<Layers<_>>| self.rules(&table.relation.stored) == Rules::Egt;
-        let is_there = |table: &TableWrites<Layers<_>>| !table.writes.is_empty();
+        let is_there = |table: &TableWrites<Layers<_>>| !table.columns.is_empty() || !table.writes.is_empty();
         let written = move |table: &&TableWrites<Layers<_>>| is_bound(table) && is_there(table);
         self.tables.values().filter(written).map(|table| &table.relation)
     }
 
     /// The keys that are written where others can read them.
     pub(crate) fn keys(&self) -> WrittenKeys {
-        let keys = |table: &TableWrites<Layers<_>>| table.writes.moment().iter().map(|(key, _)| key).collect();
+        let keys = |table: &TableWrites<Layers<_>>| table.all().iter().map(|(key, _)| key).collect();
         let shared = self.tables.iter().filter(|(name, _)| !name.place.is_temporary());
         shared.map(|(name, table)| (name.clone(), keys(table))).collect()
     }
@@ -179,7 +189,7 @@ impl WriteSet {
 
     /// The partitions written in a table, in order.
     pub(crate) fn partitions(&self, relation: &Relation) -> impl Iterator<Item = PartitionKey> {
-        let entries = self.tables.get(&relation.stored).map(|table| table.writes.moment().iter());
+        let entries = self.tables.get(&relation.stored).map(|table| table.all().iter());
         let mut partitions: Vec<PartitionKey> = entries.into_iter().flatten().map(|(key, _)| key.partition).collect();
         partitions.dedup();
         partitions.into_iter()
@@ -192,12 +202,24 @@ impl WriteSet {
         {
             footprint.add(relation, key.partition.as_str(), 1, write.bytes);
         }
+        for (relation, window) in self.windows().filter(|(r, _)| self.rules(&r.stored) == Rules::Egt) {
+            let entities = window.entities();
+            for ((partition, _), bytes) in entities.keys().pairs().zip(entities.operations_bytes()) {
+                footprint.add(relation, partition, 1, bytes);
+            }
+        }
         footprint
     }
 
     /// A statement is complete. What it wrote is shared with readers and savepoints from now on, not copied for each.
     pub(crate) fn settle(&mut self) {
-        self.tables.values_mut().for_each(|table| table.writes.settle());
+        for table in self.tables.values_mut() {
+            // They were asked for row by row, and will be again.
+            if table.columns.are_rows() {
+                table.fold_columns();
+            }
+            table.writes.settle();
+        }
     }
 
     /// The state to come back to.
@@ -205,6 +227,7 @@ impl WriteSet {
         let moment = |table: &TableWrites<Layers<_>>| TableWrites {
             relation: Arc::clone(&table.relation),
             writes: table.writes.moment(),
+            columns: table.columns.clone(),
             observed: Arc::clone(&table.observed),
         };
         let tables = self.tables.iter().map(|(name, table)| (name.clone(), moment(table))).collect();
@@ -216,6 +239,7 @@ impl WriteSet {
         let layers = |table: &TableWrites<Moment<_>>| TableWrites {
             relation: Arc::clone(&table.relation),
             writes: Layers::at(&table.writes),
+            columns: table.columns.clone(),
             observed: Arc::clone(&table.observed),
         };
         self.tables = mark.tables.iter().map(|(name, table)| (name.clone(), layers(table))).collect();
@@ -232,6 +256,25 @@ impl WriteSet {
         let replaces = base.is_some();
         self.may_replace |= replaces;
         self.put(relation, entity.key, base, Some(values), replaces, now)
+    }
+
+    /// Adds many entities that the caller knows are neither there nor written, as columns.
+    ///
+    /// # Errors
+    /// 54000 when the set is as large as it may be.
+    pub(crate) fn insert_columns(
+        &mut self,
+        relation: &Arc<Relation>,
+        entities: NewEntities,
+        taken: Taken,
+        now: EdmDateTime,
+    ) -> SqlResult<()> {
+        let (name, bytes) = (&relation.stored, entities.operations_bytes());
+        let rules = self.rules(name);
+        self.check_room(rules, bytes.iter().sum())?;
+        self.totals.add_columns(rules, name, &entities, &bytes);
+        table_of(&mut self.tables, relation).columns.push(ColumnWindow::new(entities, now, taken));
+        Ok(())
     }
 
     /// Gives an entity read with `base` its new properties. `patch` are those that changed, when none was removed.
@@ -298,6 +341,9 @@ impl WriteSet {
         for (key, write) in removed.writes.moment().iter() {
             self.totals.remove(rules, table, &key.partition, write.bytes);
         }
+        for entities in removed.columns.windows().iter().map(|window| window.entities()) {
+            self.totals.remove_columns(rules, table, entities, &entities.operations_bytes());
+        }
         self.recount();
         Some(removed)
     }
@@ -317,7 +363,9 @@ impl WriteSet {
 
     /// What readers inside the transaction see of it, as it is now.
     pub(crate) fn own_writes(&self) -> BTreeMap<StoredTable, OwnWrites> {
-        let own = |table: &TableWrites<Layers<_>>| OwnWrites::new(table.writes.moment(), Arc::clone(&table.observed));
+        let own = |table: &TableWrites<Layers<_>>| {
+            OwnWrites::new(table.writes.moment(), table.columns.clone(), Arc::clone(&table.observed))
+        };
         self.tables.iter().map(|(name, table)| (name.clone(), own(table))).collect()
     }
 
@@ -328,8 +376,35 @@ impl WriteSet {
         self.tables.into_values().map(into_operations)
     }
 
+    /// As [`WriteSet::into_operations`], but for what was inserted as columns, which comes besides.
+    pub(crate) fn into_tables(
+        self,
+    ) -> impl Iterator<Item = (Arc<Relation>, Vec<Arc<ColumnWindow>>, impl Iterator<Item = SqlResult<Operation>>)> {
+        self.tables.into_values().map(|mut table| {
+            let windows = std::mem::take(&mut table.columns).windows().to_vec();
+            let (relation, operations) = into_operations(table);
+            (relation, windows, operations)
+        })
+    }
+
     fn get(&self, table: &StoredTable, key: &EntityKey) -> Option<&NetWrite> {
-        self.tables.get(table)?.writes.get(key).map(AsRef::as_ref)
+        let TableWrites { writes, columns, .. } = self.tables.get(table)?;
+        let write = writes.get(key).or_else(|| if columns.is_empty() { None } else { columns.rows().get(key) });
+        write.map(AsRef::as_ref)
+    }
+
+    fn windows(&self) -> impl Iterator<Item = (&Arc<Relation>, &Arc<ColumnWindow>)> {
+        self.tables.values().flat_map(|table| table.columns.windows().iter().map(|window| (&table.relation, window)))
+    }
+
+    /// # Errors
+    /// 54000 when there is no room for so many bytes more.
+    fn check_room(&self, rules: Rules, bytes: usize) -> SqlResult<()> {
+        let most = self.keeper.space().transaction_max();
+        match rules != Rules::Unseen && self.totals.payload_bytes + self.totals.free_bytes + bytes > most {
+            true => Err(too_large(most)),
+            false => Ok(()),
+        }
     }
 
     fn entries(&self) -> impl Iterator<Item = (&Arc<Relation>, EntityKey, Arc<NetWrite>)> {
@@ -363,14 +438,13 @@ impl WriteSet {
                 (key, base, values, bytes)
             }
         };
-        let most = self.keeper.space().transaction_max();
         let rules = self.rules(name);
-        if rules != Rules::Unseen && self.totals.payload_bytes + self.totals.free_bytes + bytes > most {
-            return Err(too_large(most));
+        self.check_room(rules, bytes)?;
+        let table = table_of(&mut self.tables, relation);
+        if !table.columns.is_empty() {
+            table.fold_columns();
         }
-        let fresh =
-            || TableWrites { relation: Arc::clone(relation), writes: Layers::default(), observed: Arc::default() };
-        let TableWrites { writes, observed, .. } = self.tables.entry(name.clone()).or_insert_with(fresh);
+        let TableWrites { writes, observed, .. } = table;
         if let Some(values) = values.as_ref().filter(|values| relation.open && !observed.covers(&values.after)) {
             Arc::make_mut(observed).observe(&values.after);
         }
@@ -388,9 +462,38 @@ impl WriteSet {
     }
 }
 
+/// What is collected for a table, be it nothing yet.
+fn table_of<'t>(tables: &'t mut Tables, relation: &Arc<Relation>) -> &'t mut TableWrites<Layers<Arc<NetWrite>>> {
+    tables.entry(relation.stored.clone()).or_insert_with(|| TableWrites {
+        relation: Arc::clone(relation),
+        writes: Layers::default(),
+        columns: ColumnWrites::default(),
+        observed: Arc::default(),
+    })
+}
+
+impl TableWrites<Layers<Arc<NetWrite>>> {
+    /// All that was written.
+    fn all(&self) -> Moment<Arc<NetWrite>> {
+        match self.columns.is_empty() {
+            true => self.writes.moment(),
+            false => self.writes.moment().with(self.columns.rows()),
+        }
+    }
+
+    /// Has what was inserted as columns among all other writes.
+    fn fold_columns(&mut self) {
+        self.writes.add(self.columns.rows());
+        self.columns = ColumnWrites::default();
+    }
+}
+
 fn into_operations(
-    table: TableWrites<Layers<Arc<NetWrite>>>,
+    mut table: TableWrites<Layers<Arc<NetWrite>>>,
 ) -> (Arc<Relation>, impl Iterator<Item = SqlResult<Operation>>) {
+    if !table.columns.is_empty() {
+        table.fold_columns();
+    }
     let writes = table.writes.into_entries();
     (table.relation, writes.map(|(key, write)| NetWrite::into_operation(write, key)))
 }

@@ -10,7 +10,7 @@ use super::segments::{Renewal, SegmentFigures};
 use super::store::{
     CommitError, GroupError, Parallelism, Promises, StoreError, StoreFigures, TableReader, TableStore, Written,
 };
-use super::{Batch, DerivedColumn, EntityWindow, NewEntities, Refusals, StagedRows, WindowOutcome};
+use super::{Batch, DerivedColumn, NewEntities, Refusals, StagedRows, WindowOutcome, WriteGroup};
 use crate::model::TableName;
 
 /// A [`TableStore`] that passes on whatever it does not say otherwise.
@@ -55,8 +55,8 @@ pub trait StoreLayer: Send + Sync + 'static {
         self.below().commit_group(batches).await
     }
 
-    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
-        self.below().write_group(windows).await
+    async fn write_group(&self, group: WriteGroup) -> Result<(), GroupError> {
+        self.below().write_group(group).await
     }
 
     async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
@@ -126,8 +126,8 @@ impl<L: StoreLayer> TableStore for L {
         StoreLayer::commit_group(self, batches).await
     }
 
-    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
-        StoreLayer::write_group(self, windows).await
+    async fn write_group(&self, group: WriteGroup) -> Result<(), GroupError> {
+        StoreLayer::write_group(self, group).await
     }
 
     async fn stage(&self, table: &TableName) -> Result<Option<Box<dyn StagedRows>>, StoreError> {

@@ -29,6 +29,7 @@ mod staged;
 mod store;
 mod walk;
 mod window;
+mod write_group;
 
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
 pub use columns::{
@@ -57,3 +58,4 @@ pub use store::{
 };
 pub use walk::{EntityProperties, EntityView, EntityWalk, Visit, walk};
 pub use window::{Refusals, WindowOutcome};
+pub use write_group::WriteGroup;

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::layer::StoreLayer;
 use super::store::{CommitError, GroupError, StoreError, TableStore, Written};
-use super::{Batch, EntityWindow, NewEntities, Refusals, StagedRows, WindowOutcome};
+use super::{Batch, NewEntities, Refusals, StagedRows, WindowOutcome, WriteGroup};
 use crate::model::TableName;
 
 /// Reads another store.
@@ -49,7 +49,7 @@ impl StoreLayer for ReadOnlyStore {
         Err(StoreError::ReadOnly.into())
     }
 
-    async fn write_group(&self, _: Vec<EntityWindow>) -> Result<(), GroupError> {
+    async fn write_group(&self, _: WriteGroup) -> Result<(), GroupError> {
         Err(StoreError::ReadOnly.into())
     }
 

@@ -7,11 +7,11 @@ use thiserror::Error;
 
 use super::window::{Refusals, WindowOutcome, commit_side_by_side, refused_of};
 use super::{
-    Batch, DeriveError, DerivedColumn, EntityWalk, EntityWindow, KeyRange, NewEntities, ObservedSchema, Renewal,
-    ScanColumns, ScanPlan, ScanRequest, ScanStream, SegmentFigures, Sightings, StagedRows, Unfit,
+    Batch, DeriveError, DerivedColumn, EntityWalk, KeyRange, NewEntities, ObservedSchema, Renewal, ScanColumns,
+    ScanPlan, ScanRequest, ScanStream, SegmentFigures, Sightings, StagedRows, Unfit, WriteGroup,
 };
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
-use crate::model::{ETag, EdmDateTime, EdmRef, EntityKey, StoredEntity, TableName};
+use crate::model::{ETag, EdmDateTime, EdmRef, EntityKey, EntityKeys, StoredEntity, TableName};
 
 /// What a store guarantees beyond the Table service's own contract. Callers ask here; they never ask which store it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +141,19 @@ pub trait TableReader: Send + Sync + 'static {
     /// [`StoreError::TableMissing`].
     async fn get(&self, table: &TableName, key: &EntityKey) -> Result<Option<StoredEntity>, StoreError>;
 
+    /// The place of the first of these keys under which there is an entity.
+    ///
+    /// # Errors
+    /// [`StoreError::TableMissing`].
+    async fn first_present(&self, table: &TableName, keys: &EntityKeys) -> Result<Option<usize>, StoreError> {
+        for place in 0..keys.len() {
+            if self.get(table, &keys.key(place)).await?.is_some() {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+
     /// One entity's properties, for reads of one key, which are many and short: each one that `columns` asks for and the
     /// entity has is given to `take`, with its column's index, where it lies. Nothing is waited for; a store that has to
     /// wait says so, and so does one whose value was not taken. Then [`TableReader::scan`] is to be asked.
@@ -261,8 +274,8 @@ pub trait TableStore: Send + Sync + 'static {
     /// As [`TableStore::commit`]; also [`StoreError::Unsupported`] where the store promises no groups.
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError>;
 
-    /// Applies windows of columns, all or nothing, as [`TableStore::commit_group`] would their batches, which are counted
-    /// through. Only where [`Promises::atomic_groups`] is set.
+    /// Applies windows of columns and transactions beside them, all or nothing, as [`TableStore::commit_group`] would all of
+    /// their batches, which are counted through. Only where [`Promises::atomic_groups`] is set.
     ///
     /// What a caller may count on:
     /// - The windows may be of several tables, and of both kinds: what belongs together, such as rows and the entries of an
@@ -274,11 +287,8 @@ pub trait TableStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// As [`TableStore::commit_group`].
-    async fn write_group(&self, windows: Vec<EntityWindow>) -> Result<(), GroupError> {
-        let mut batches = Vec::new();
-        for window in windows {
-            batches.extend(window.batches().map_err(|error| StoreError::Unavailable(error.to_string()))?);
-        }
+    async fn write_group(&self, group: WriteGroup) -> Result<(), GroupError> {
+        let batches = group.into_batches().map_err(|error| StoreError::Unavailable(error.to_string()))?;
         self.commit_group(batches).await.map(drop)
     }
 

@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 
 use super::deadlock;
 use super::error::{LOCKS_MAX, LockError};
-use super::memory::{LockMemory, row_bytes, table_bytes};
+use super::many::NoteId;
+use super::memory::{LockMemory, noted_row_bytes, row_bytes, table_bytes};
 use super::mode::{Mode, Modes, TableMode};
 use super::registry::{Locks, Owner, Request, Target, Wanted};
 use super::weak::Strong;
@@ -36,6 +37,8 @@ pub(crate) struct HeldLocks {
     held: Vec<Held>,
     /// The tables among them, in the same order.
     tables: SmallVec<[u32; 4]>,
+    /// How many there were at the last mark.
+    marked: usize,
     memory: LockMemory,
 }
 
@@ -48,11 +51,11 @@ struct Held {
 }
 
 impl Held {
-    /// What it takes. Those of a window are few, and gone when it is written.
+    /// What it takes.
     fn bytes(&self) -> usize {
         match &self.locked {
             Locked::One(target) => bytes_of(target),
-            Locked::Rows => 0,
+            Locked::Rows(rows) => rows.bytes,
         }
     }
 }
@@ -67,15 +70,26 @@ fn bytes_of(target: &Target) -> usize {
 /// What was locked at once.
 enum Locked {
     One(Target),
-    /// Many rows, under the transaction's name.
-    Rows,
+    Rows(Box<LockedRows>),
 }
+
+/// Many rows of a table.
+struct LockedRows {
+    note: NoteId,
+    table: StoredTable,
+    strength: LockStrength,
+    /// Nothing is counted of a window: its rows are few, and free when it is written.
+    bytes: usize,
+}
+
+/// Among so many of the last locks it is looked whether rows of a table are locked at once already.
+const RECENT: usize = 64;
 
 impl HeldLocks {
     /// No locks yet, of a session that its clients know by this number.
     pub(crate) fn new(locks: Arc<Locks>, process: i32) -> Self {
         let (owner, memory) = (locks.new_owner(process), LockMemory::new(&locks.memory));
-        Self { locks, owner, held: Vec::new(), tables: SmallVec::new(), memory }
+        Self { locks, owner, held: Vec::new(), tables: SmallVec::new(), marked: 0, memory }
     }
 
     /// No locks yet, of the same session.
@@ -99,27 +113,55 @@ impl HeldLocks {
         Ok(before.keep_row_unchanged())
     }
 
-    /// Locks many rows at once. False when others have one of them, or some are locked like that already: then none is.
+    /// Locks the rows of a window at once. False when somebody has one of them already, be it this transaction: then none
+    /// is locked.
     pub(crate) fn lock_rows<'k>(
         &mut self,
         table: &StoredTable,
         keys: impl Iterator<Item = (&'k str, &'k str)>,
         strength: LockStrength,
     ) -> bool {
-        let are_locked = self.locks.lock_many(self.owner, table, strength, keys);
-        if are_locked {
-            self.held.push(Held { locked: Locked::Rows, before: Modes::NONE, _strong: None });
+        let note = self.locks.lock_many(self.owner, table, strength, keys);
+        note.map(|note| self.push_rows(note, table, strength, 0)).is_some()
+    }
+
+    /// As [`HeldLocks::lock_rows`], of rows that stay locked to the end of the transaction: they are a part of the memory.
+    pub(crate) fn hold_rows<'k>(
+        &mut self,
+        table: &StoredTable,
+        keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
+        strength: LockStrength,
+    ) -> bool {
+        let bytes = keys.len() * noted_row_bytes();
+        if self.memory.has_room(bytes).is_err() {
+            return false;
         }
-        are_locked
+        let Some(note) = self.locks.lock_many(self.owner, table, strength, keys) else { return false };
+        self.memory.take(bytes);
+        let since_mark = self.held.get_mut(self.marked..).unwrap_or_default();
+        let earlier = since_mark.iter_mut().rev().take(RECENT).find_map(|held| match &mut held.locked {
+            Locked::Rows(rows) if rows.table == *table && rows.strength == strength => Some(rows),
+            Locked::Rows(_) | Locked::One(_) => None,
+        });
+        match earlier {
+            Some(rows) => {
+                self.locks.merge_many(rows.note, note);
+                rows.bytes += bytes;
+            }
+            None => self.push_rows(note, table, strength, bytes),
+        }
+        true
+    }
+
+    fn push_rows(&mut self, note: NoteId, table: &StoredTable, strength: LockStrength, bytes: usize) {
+        let rows = LockedRows { note, table: table.clone(), strength, bytes };
+        self.held.push(Held { locked: Locked::Rows(Box::new(rows)), before: Modes::NONE, _strong: None });
     }
 
     /// As [`HeldLocks::lock_rows`], all rows that the table has, or could have.
     pub(crate) fn lock_all_rows(&mut self, table: &StoredTable, strength: LockStrength) -> bool {
-        let are_locked = self.locks.lock_all(self.owner, table, strength);
-        if are_locked {
-            self.held.push(Held { locked: Locked::Rows, before: Modes::NONE, _strong: None });
-        }
-        are_locked
+        let note = self.locks.lock_all(self.owner, table, strength);
+        note.map(|note| self.push_rows(note, table, strength, 0)).is_some()
     }
 
     /// Locks the table with this OID.
@@ -141,7 +183,7 @@ impl HeldLocks {
     }
 
     pub(crate) fn holds_rows(&self) -> bool {
-        self.held.iter().any(|held| matches!(held.locked, Locked::Rows | Locked::One(Target::Row(_))))
+        self.held.iter().any(|held| matches!(held.locked, Locked::Rows(_) | Locked::One(Target::Row(_))))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -149,12 +191,14 @@ impl HeldLocks {
     }
 
     /// Where [`HeldLocks::release_to`] is to come back to.
-    pub(crate) fn mark(&self) -> Mark {
-        Mark(self.held.len())
+    pub(crate) fn mark(&mut self) -> Mark {
+        self.marked = self.held.len();
+        Mark(self.marked)
     }
 
     /// Gives back what was locked since the mark, and weakens what was only strengthened since.
     pub(crate) fn release_to(&mut self, mark: Mark) {
+        self.marked = self.marked.min(mark.0);
         while self.held.len() > mark.0 {
             let Some(held) = self.held.pop() else { return };
             if let Locked::One(Target::Table(_)) = held.locked {
@@ -188,7 +232,7 @@ impl HeldLocks {
         let Held { locked, before, _strong } = held;
         match locked {
             Locked::One(target) => self.locks.restore(self.owner, &target, before),
-            Locked::Rows => self.locks.release_many(self.owner),
+            Locked::Rows(rows) => self.locks.release_many(self.owner, rows.note),
         }
     }
 

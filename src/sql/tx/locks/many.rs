@@ -3,10 +3,10 @@
 //! They are noted first, and then it is looked whether somebody has one of the rows in the registry; whoever locks a row
 //! looks here, under the lock of the row's shard. So of two that want the same row one finds the other. If that is the one
 //! with many rows, it takes its note back and locks the rows one by one, as where they are few; otherwise the other one
-//! moves what is noted of the row into the registry and waits there. Who has noted rows waits for nothing until it has
-//! given them back. A shard is locked before the notes, never after.
+//! moves what is noted of the row into the registry and waits there, where circles of waits are found. A shard is locked
+//! before the notes, never after.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashTable;
@@ -16,9 +16,14 @@ use tablegate_store::model::EntityKey;
 use super::registry::Owner;
 use crate::place::StoredTable;
 
+/// Which note it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NoteId(u64);
+
 /// The rows that are locked without being in the registry.
 #[derive(Default)]
 pub(super) struct ManyRows {
+    last_id: AtomicU64,
     /// How many notes there are: mostly none, and who locks a row does not look for one.
     count: AtomicUsize,
     notes: Mutex<Vec<Note>>,
@@ -26,6 +31,7 @@ pub(super) struct ManyRows {
 
 /// The rows of one table that a transaction locked together.
 struct Note {
+    id: NoteId,
     owner: Owner,
     table: StoredTable,
     strength: LockStrength,
@@ -80,20 +86,43 @@ impl HashedRows {
 }
 
 impl ManyRows {
-    /// Notes rows, unless somebody else has noted one of them. The caller looks into the registry next, by `rows_of`.
-    pub(super) fn note(&self, owner: Owner, table: &StoredTable, strength: LockStrength, rows: HashedRows) -> bool {
+    /// Notes rows, unless one of them is noted already. The caller looks into the registry next, for each that
+    /// [`ManyRows::holds`].
+    pub(super) fn note(
+        &self,
+        owner: Owner,
+        table: &StoredTable,
+        strength: LockStrength,
+        rows: HashedRows,
+    ) -> Option<NoteId> {
         let mut notes = self.notes();
-        if notes.iter().any(|note| note.owner == owner || (note.table == *table && note.rows.meets(&rows))) {
-            return false;
+        if notes.iter().any(|note| note.table == *table && note.rows.meets(&rows)) {
+            return None;
         }
-        notes.push(Note { owner, table: table.clone(), strength, rows, moved: Vec::new() });
+        let id = NoteId(self.last_id.fetch_add(1, Ordering::Relaxed));
+        notes.push(Note { id, owner, table: table.clone(), strength, rows, moved: Vec::new() });
         self.count.store(notes.len(), Ordering::SeqCst);
-        true
+        Some(id)
     }
 
-    /// Whether the transaction has noted a row with this hash.
-    pub(super) fn holds(&self, owner: Owner, table: &StoredTable, hash: u64) -> bool {
-        self.notes().iter().any(|note| note.owner == owner && note.table == *table && note.rows.holds(hash))
+    /// Whether a row with this hash is in the note.
+    pub(super) fn holds(&self, id: NoteId, hash: u64) -> bool {
+        self.notes().iter().any(|note| note.id == id && note.rows.holds(hash))
+    }
+
+    /// Makes two notes one, which are of the same transaction, table and strength: so there are few to look through.
+    pub(super) fn merge(&self, into: NoteId, more: NoteId) {
+        let mut notes = self.notes();
+        let place = |id| move |note: &Note| note.id == id;
+        let Some(more) = notes.iter().position(place(more)) else { return };
+        let more = notes.swap_remove(more);
+        self.count.store(notes.len(), Ordering::SeqCst);
+        if let Some(note) = notes.iter_mut().find(|note| note.id == into) {
+            more.rows.hashes.into_iter().for_each(|hash| {
+                note.rows.hashes.insert_unique(hash, hash, |known| *known);
+            });
+            note.moved.extend(more.moved);
+        }
     }
 
     /// Takes a row out of the notes that somebody else wants: whose it is, and how strongly it is locked. To be called under
@@ -111,10 +140,10 @@ impl ManyRows {
         self.count.load(Ordering::SeqCst) == 0
     }
 
-    /// Forgets what the transaction has noted; those of its rows that are in the registry.
-    pub(super) fn forget(&self, owner: Owner) -> Option<(StoredTable, Vec<EntityKey>)> {
+    /// Forgets a note; those of its rows that are in the registry.
+    pub(super) fn forget(&self, id: NoteId) -> Option<(StoredTable, Vec<EntityKey>)> {
         let mut notes = self.notes();
-        let place = notes.iter().position(|note| note.owner == owner)?;
+        let place = notes.iter().position(|note| note.id == id)?;
         let note = notes.swap_remove(place);
         self.count.store(notes.len(), Ordering::SeqCst);
         Some((note.table, note.moved))

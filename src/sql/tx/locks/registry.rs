@@ -18,7 +18,7 @@ use tablegate_store::model::{ETag, EntityKey};
 use tablegate_store::table::SeededHash;
 use tokio::sync::oneshot;
 
-use super::many::{HashedRows, ManyRows};
+use super::many::{HashedRows, ManyRows, NoteId};
 use super::mode::{Mode, Modes};
 use super::weak::{Noted, Strong, WeakLocks, is_weak};
 use crate::place::StoredTable;
@@ -218,40 +218,49 @@ impl Locks {
         lock.holders.push(Holder { owner, modes });
     }
 
-    /// Locks all of these rows at once, if nobody else has one of them and the transaction has locked no rows in this way.
+    /// Locks all of these rows at once, if nobody has one of them, not even the transaction.
     pub(super) fn lock_many<'k>(
         &self,
         owner: Owner,
         table: &StoredTable,
         strength: LockStrength,
         keys: impl Iterator<Item = (&'k str, &'k str)>,
-    ) -> bool {
+    ) -> Option<NoteId> {
         self.lock_noted(owner, table, strength, HashedRows::new(keys.map(|pair| self.key_hash.of_pair(pair))))
     }
 
     /// As [`Locks::lock_many`], all rows that the table has, or could have.
-    pub(super) fn lock_all(&self, owner: Owner, table: &StoredTable, strength: LockStrength) -> bool {
+    pub(super) fn lock_all(&self, owner: Owner, table: &StoredTable, strength: LockStrength) -> Option<NoteId> {
         self.lock_noted(owner, table, strength, HashedRows::all())
     }
 
-    fn lock_noted(&self, owner: Owner, table: &StoredTable, strength: LockStrength, rows: HashedRows) -> bool {
-        if !self.many.note(owner, table, strength, rows) {
-            return false;
-        }
+    fn lock_noted(
+        &self,
+        owner: Owner,
+        table: &StoredTable,
+        strength: LockStrength,
+        rows: HashedRows,
+    ) -> Option<NoteId> {
+        let note = self.many.note(owner, table, strength, rows)?;
         let is_one = |target: &Target| match target {
-            Target::Row(row) => row.0 == *table && self.many.holds(owner, table, self.key_hash.of(&row.1)),
+            Target::Row(row) => row.0 == *table && self.many.holds(note, self.key_hash.of(&row.1)),
             Target::Table(_) | Target::Advisory(_) => false,
         };
         let is_free = self.shards.iter().all(|shard| !guard(shard).iter().any(|(target, _)| is_one(target)));
         if !is_free {
-            self.release_many(owner);
+            self.release_many(owner, note);
         }
-        is_free
+        is_free.then_some(note)
+    }
+
+    /// Makes what was locked at two times one: see [`ManyRows::merge`].
+    pub(super) fn merge_many(&self, into: NoteId, more: NoteId) {
+        self.many.merge(into, more);
     }
 
     /// Gives back what [`Locks::lock_many`] locked.
-    pub(super) fn release_many(&self, owner: Owner) {
-        let Some((table, moved)) = self.many.forget(owner) else { return };
+    pub(super) fn release_many(&self, owner: Owner, note: NoteId) {
+        let Some((table, moved)) = self.many.forget(note) else { return };
         for key in moved {
             self.restore(owner, &Target::Row(Arc::new((table.clone(), key))), Modes::NONE);
         }

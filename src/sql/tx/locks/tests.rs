@@ -132,10 +132,39 @@ async fn many_rows_are_not_locked_at_once_where_others_have_one() {
     assert!(!lock_many(&mut b, 0..1000, LockStrength::Update));
     assert!(!b.holds_rows() && b.is_empty());
     assert!(lock_many(&mut b, 0..500, LockStrength::Update));
-    assert!(!lock_many(&mut b, 600..700, LockStrength::Update), "one note for each transaction");
+    assert!(!lock_many(&mut b, 499..700, LockStrength::Update), "the first of them is its own");
+    assert!(lock_many(&mut b, 600..700, LockStrength::Update));
     assert!(!lock_many(&mut c, 499..510, LockStrength::Update), "the first of them is noted");
     assert!(lock_many(&mut c, 501..510, LockStrength::Update));
     drop((a, b, c));
+    assert!(locks.is_unused());
+}
+
+#[tokio::test]
+async fn rows_that_stay_locked_go_with_what_was_locked_since_a_mark() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
+    let hold = |held: &mut HeldLocks, rows: std::ops::Range<usize>| {
+        let keys: Vec<EntityKey> = rows.map(key).collect();
+        held.hold_rows(&table(), keys.iter().map(EntityKey::as_pair), LockStrength::Update)
+    };
+    assert!(hold(&mut a, 0..100) && hold(&mut a, 100..200));
+    let mark = a.mark();
+    assert!(hold(&mut a, 200..300) && hold(&mut a, 300..400));
+    assert!(!hold(&mut a, 399..500), "it has the first of them");
+    // Somebody waits for a row of each.
+    let mut c = HeldLocks::new(locks.clone(), 3);
+    let mut of_later = Box::pin(lock(&mut b, 350, LockStrength::Update, FOREVER));
+    let mut of_earlier = Box::pin(lock(&mut c, 150, LockStrength::Update, FOREVER));
+    assert_waits!(of_later);
+    assert_waits!(of_earlier);
+    a.release_to(mark);
+    of_later.await.unwrap();
+    assert_waits!(of_earlier);
+    assert!(hold(&mut b, 200..350), "these are free again");
+    drop(a);
+    of_earlier.await.unwrap();
+    drop((b, c));
     assert!(locks.is_unused());
 }
 
