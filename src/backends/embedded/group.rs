@@ -77,14 +77,15 @@ impl EncodedGroup {
 }
 
 impl Committer {
-    pub(super) fn write_group(&mut self, mut group: EncodedGroup) -> Result<(), GroupError> {
+    pub(super) fn write_group(&mut self, group: EncodedGroup) -> Result<(), GroupError> {
         self.check_usable()?;
         let mut commit = self.begin_of(group.rows());
         let mut batches = 0;
-        for window in &mut group.windows {
+        // What is collected takes as much again: a window goes when it is.
+        for mut window in group.windows {
             let table = find(&self.live.tables, window.table())?;
             window.set_table(table.number);
-            let mut refused = match window {
+            let mut refused = match &window {
                 EncodedWindow::New(new) => {
                     let keys = &new.rows.keys;
                     let Some(span) = keys.span() else { continue };

@@ -5,11 +5,10 @@
 
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
-use tablegate_store::model::ETag;
 use tablegate_store::table::KnownChange;
 use tablegate_types::error::SqlResult;
 
-use super::update::etag_at;
+use super::update::etags_of;
 use super::writes::Writes;
 use crate::batches::all_keys_of_batch;
 
@@ -67,6 +66,5 @@ pub(super) async fn write_together(
         return Ok(false);
     }
     let Some(change) = change() else { return Ok(false) };
-    let versions = (0..batch.num_rows()).map(|row| etag_at(batch, row)).collect::<SqlResult<Vec<ETag>>>()?;
-    writes.write_known(all_keys_of_batch(batch)?, versions, change).await
+    writes.write_known(all_keys_of_batch(batch)?, etags_of(batch)?, change).await
 }

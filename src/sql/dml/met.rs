@@ -7,9 +7,9 @@ use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{EntityKey, StoredEntity};
 use tablegate_types::error::SqlResult;
 
-use super::update::etag_at;
+use super::update::etags_of;
 use super::writes::Writes;
-use crate::batches::keys_of_batch;
+use crate::batches::{all_keys_of_batch, keys_of_batch};
 use crate::tx::{Found, changed_since_snapshot};
 
 /// Rows that had changed before they were locked.
@@ -50,11 +50,17 @@ impl Writes<'_> {
         if !self.locks_early() {
             return Ok((batch, met));
         }
+        let versions = etags_of(&batch)?;
+        if self.hold_found(&all_keys_of_batch(&batch)?, &versions, strength)? {
+            return Ok((batch, met));
+        }
         let keys = keys_of_batch(&batch)?;
         let mut is_kept = vec![true; keys.len()];
-        for (row, key) in keys.into_iter().enumerate() {
-            let version = etag_at(&batch, row)?;
-            let Some(now) = self.lock_and_see(&key, &version, strength).await? else { continue };
+        for (row, (key, version)) in keys.into_iter().zip(versions).enumerate() {
+            let Some(now) = self.lock_and_see(&key, &version, strength).await? else {
+                self.note_own_row();
+                continue;
+            };
             is_kept[row] = now.as_ref().is_some_and(|now| now.etag == version);
             if is_kept[row] {
                 continue;

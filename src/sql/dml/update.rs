@@ -191,6 +191,14 @@ struct Run<'u> {
     found: FoundRows,
 }
 
+/// The versions of all rows of a batch that begins with keys and versions.
+///
+/// # Errors
+/// As [`etag_at`].
+pub(super) fn etags_of(batch: &RecordBatch) -> SqlResult<Vec<ETag>> {
+    (0..batch.num_rows()).map(|row| etag_at(batch, row)).collect()
+}
+
 pub(crate) fn etag_at(batch: &RecordBatch, row: usize) -> SqlResult<ETag> {
     let etags = batch.column(IDENTITY_COLUMNS - 1).as_string_opt::<i32>();
     let text = etags.map(|e| e.value(row)).unwrap_or_default();

@@ -13,7 +13,7 @@ use tablegate_store::model::limits::EGT_MAX_OPERATIONS;
 use tablegate_store::model::{
     ETag, EdmDateTime, Entity, EntityKey, EntityKeys, PartitionKey, Properties, PropertyName, StoredEntity,
 };
-use tablegate_store::table::{IfMatch, KnownChange, KnownEntities, Operation, Written};
+use tablegate_store::table::{EntityWindow, IfMatch, KnownChange, KnownEntities, Operation, Written};
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::changed_keys::ChangedKeys;
@@ -23,7 +23,12 @@ use crate::observe::Footprint;
 use crate::reads::Reads;
 use crate::relation::Relation;
 use crate::turns::Pace;
-use crate::tx::{Claims, EgtCount, EgtWriter, Found, HeldBackSpace, Transaction, changed_since_snapshot, moved_row};
+use crate::tx::{
+    Claims, ColumnWindow, EgtCount, EgtWriter, Found, HeldBackSpace, Transaction, changed_since_snapshot, moved_row,
+};
+
+/// Fewer rows than this are locked one by one.
+const HELD_TOGETHER: usize = 16;
 
 /// How a statement's writes are treated.
 pub(crate) enum WriteMode<'a> {
@@ -45,6 +50,8 @@ pub(crate) struct Writes<'a> {
     mode: WriteMode<'a>,
     changed: ChangedKeys,
     has_several_changes: bool,
+    /// A row was found that the transaction has written before.
+    has_met_own: bool,
     locks_early: bool,
     pace: Pace,
     held_back: Arc<HeldBackSpace>,
@@ -61,7 +68,8 @@ impl<'a> Writes<'a> {
     pub(crate) fn new(engine: &Engine, relation: Arc<Relation>, reads: Arc<Reads>, mode: WriteMode<'a>) -> Self {
         let changed = ChangedKeys::new(engine.memory("keys of changed rows"));
         let (now, pace, held_back) = (engine.now(), Pace::begin(), Arc::clone(engine.held_back()));
-        Self { relation, reads, now, mode, changed, has_several_changes: false, locks_early: false, pace, held_back }
+        let (has_several_changes, has_met_own, locks_early) = (false, false, false);
+        Self { relation, reads, now, mode, changed, has_several_changes, has_met_own, locks_early, pace, held_back }
     }
 
     /// Rows are locked as they are found, also where they are committed as they come.
@@ -229,7 +237,7 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// As [`Writes::insert`].
     pub(crate) async fn insert_rows(&mut self, rows: &RowsToWrite, lines: Option<&[u64]>) -> SqlResult<bool> {
-        let WriteMode::Direct(writer) = &mut self.mode else { return self.collect_rows(rows).await };
+        let WriteMode::Direct(writer) = &mut self.mode else { return self.collect_new(rows).await };
         // What one entity group transaction holds is collected first: it may become one.
         let may_be_one = rows.len() <= EGT_MAX_OPERATIONS && !writer.has_begun();
         if may_be_one || !writer.takes_new() {
@@ -241,45 +249,92 @@ impl<'a> Writes<'a> {
         }
     }
 
-    /// Collects many rows as columns; false where they have to be collected one by one. That is also where one of them is
+    /// Collects many new rows as columns; false where they have to be collected one by one. That is also where one of them is
     /// there, or written, already: then it is told which one.
-    async fn collect_rows(&mut self, rows: &RowsToWrite) -> SqlResult<bool> {
+    async fn collect_new(&mut self, rows: &RowsToWrite) -> SqlResult<bool> {
         let relation = self.relation.clone();
-        if rows.len() <= EGT_MAX_OPERATIONS || relation.open || self.claims().is_none() {
+        if rows.len() <= EGT_MAX_OPERATIONS || !self.collects_columns() {
             return Ok(false);
         }
-        let (WriteMode::Block(transaction) | WriteMode::Implicit(transaction)) = &mut self.mode else {
-            return Ok(false);
-        };
-        let Some(entities) = rows.new_entities(&relation).filter(|_| transaction.collects_columns(&relation)) else {
-            return Ok(false);
-        };
-        let mut taken = self.held_back.begin();
-        if !taken.add(entities.bytes())
-            || !transaction.claims_mut().hold_rows(&relation, entities.keys().pairs(), LockStrength::Update)
-            || transaction.claims().first_present(&relation, entities.keys()).await?.is_some()
+        let Some(entities) = rows.new_entities(&relation) else { return Ok(false) };
+        let Some(claims) = self.claims_mut() else { return Ok(false) };
+        if !claims.hold_rows(&relation, entities.keys().pairs(), LockStrength::Update)
+            || claims.first_present(&relation, entities.keys()).await?.is_some()
         {
             return Ok(false);
         }
-        transaction.writes_mut().insert_columns(&relation, entities, taken, self.now)?;
+        self.collect(entities.into())
+    }
+
+    /// Collects rows as columns, which are locked, and as they are expected to be; false where there is no memory for that.
+    fn collect(&mut self, entities: EntityWindow) -> SqlResult<bool> {
+        let mut taken = self.held_back.begin();
+        let (WriteMode::Block(transaction) | WriteMode::Implicit(transaction)) = &mut self.mode else {
+            return Ok(false);
+        };
+        if !taken.add(entities.bytes()) {
+            return Ok(false);
+        }
+        let store = Arc::clone(transaction.claims().store_of(&self.relation)?);
+        let window = ColumnWindow::new(entities, self.now, store, taken);
+        transaction.writes_mut().write_columns(&self.relation, window)?;
         self.check_rules()?;
         Ok(true)
     }
 
+    /// Whether a block collects rows as columns.
+    fn collects_columns(&self) -> bool {
+        let is_collected = match &self.mode {
+            WriteMode::Block(transaction) | WriteMode::Implicit(transaction) => {
+                transaction.collects_columns(&self.relation)
+            }
+            WriteMode::OneEgt(_) | WriteMode::Direct(_) => false,
+        };
+        is_collected && !self.relation.open && self.claims().is_some()
+    }
+
+    /// Locks many rows that were found in these versions, at once; false where they have to be locked one by one, to find out
+    /// which one somebody has locked, or changed.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(super) fn hold_found(
+        &mut self,
+        keys: &EntityKeys,
+        versions: &[ETag],
+        strength: LockStrength,
+    ) -> SqlResult<bool> {
+        let relation = self.relation.clone();
+        if keys.len() < HELD_TOGETHER || !self.collects_columns() {
+            return Ok(false);
+        }
+        let Some(claims) = self.claims_mut() else { return Ok(false) };
+        Ok(claims.hold_rows(&relation, keys.pairs(), strength) && claims.are_unchanged(&relation, keys, versions)?)
+    }
+
+    /// A row was found that the transaction has written before.
+    pub(super) fn note_own_row(&mut self) {
+        self.has_met_own = true;
+    }
+
     /// Whether rows that were read can be written many at a time, where there are many.
     pub(crate) fn takes_known(&self) -> bool {
-        matches!(&self.mode, WriteMode::Direct(writer) if writer.takes_known())
+        match &self.mode {
+            WriteMode::Direct(writer) => writer.takes_known(),
+            WriteMode::Block(_) | WriteMode::Implicit(_) => !self.has_met_own && self.collects_columns(),
+            WriteMode::OneEgt(_) => false,
+        }
     }
 
     /// Whether [`Writes::write_known`] may take so many rows. What one entity group transaction holds is collected first: it
     /// may become one.
     pub(crate) fn takes_known_rows(&self, rows: usize) -> bool {
-        let may_be_one = |writer: &EgtWriter| rows <= EGT_MAX_OPERATIONS && !writer.has_begun();
-        matches!(&self.mode, WriteMode::Direct(writer) if !may_be_one(writer) && writer.takes_known())
+        let has_begun = matches!(&self.mode, WriteMode::Direct(writer) if writer.has_begun());
+        (rows > EGT_MAX_OPERATIONS || has_begun) && self.takes_known()
     }
 
-    /// Changes many rows at once, or removes them, that were read in these versions; false where they have to be written
-    /// one by one.
+    /// Changes many rows at once, or removes them, that were read in these versions, and locked in a block; false where they
+    /// have to be written one by one.
     ///
     /// # Errors
     /// 40001 when one of them is not any more what it was; then none of them was changed.
@@ -289,10 +344,12 @@ impl<'a> Writes<'a> {
         versions: Vec<ETag>,
         change: KnownChange,
     ) -> SqlResult<bool> {
-        let WriteMode::Direct(writer) = &mut self.mode else { return Ok(false) };
-        match KnownEntities::new(&self.relation.stored, keys, versions, change) {
-            Some(entities) => writer.push_columns(entities.into(), None).await,
-            None => Ok(false),
+        let Some(entities) = KnownEntities::new(&self.relation.stored, keys, versions, change) else {
+            return Ok(false);
+        };
+        match &mut self.mode {
+            WriteMode::Direct(writer) => writer.push_columns(entities.into(), None).await,
+            WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => self.collect(entities.into()),
         }
     }
 

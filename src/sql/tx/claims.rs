@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{ETag, EntityKey, EntityKeys, StoredEntity};
-use tablegate_store::table::{AtOnce, ScanColumns};
+use tablegate_store::table::{AtOnce, ScanColumns, TableStore};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::locks::{HeldLocks, LockError, LockWait, Locks, Mark, TableMode};
@@ -205,6 +205,31 @@ impl Claims {
     /// When the store fails.
     pub(crate) async fn first_present(&self, relation: &Relation, keys: &EntityKeys) -> SqlResult<Option<usize>> {
         Ok(self.stores.at(relation.place())?.reader().first_present(&relation.stored, keys).await?)
+    }
+
+    /// Whether these rows, which are locked, are all in the versions that they were found in.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn are_unchanged(&self, relation: &Relation, keys: &EntityKeys, versions: &[ETag]) -> SqlResult<bool> {
+        let reader = self.stores.at(relation.place())?.reader();
+        let no_columns = ScanColumns::new(Vec::new());
+        for (pair, version) in keys.pairs().zip(versions) {
+            let found = reader.get_at_once(&relation.stored, pair, &no_columns, &mut |_, _| true)?;
+            if !matches!(found, AtOnce::Entity(timestamp) if version.timestamp().is_ok_and(|known| known == timestamp))
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The store of a table.
+    ///
+    /// # Errors
+    /// 0A000 for a table of a place without a store.
+    pub(crate) fn store_of(&self, relation: &Relation) -> SqlResult<&Arc<dyn TableStore>> {
+        self.stores.at(relation.place())
     }
 
     /// The first of some rows that is not any more what it was found to be, and what has become of it.

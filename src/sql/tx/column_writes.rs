@@ -1,29 +1,32 @@
-//! Insertions of a transaction that stay the columns they came as, until the store has them.
+//! Writes of a transaction that stay the columns they came as, until the store has them.
 //!
-//! Rows that are loaded in a block are many, and mostly nobody asks for one of them before the commit. Who does is shown
-//! them as rows like all others that the transaction wrote: these are made once, and only then; their values stay where
-//! they are.
+//! Rows that are loaded, changed or removed many at a time in a block are mostly not asked for before the commit. Who asks
+//! for one is shown them as rows like all others that the transaction wrote: these are made once, and only then; their
+//! values stay where they are.
 
 use std::sync::{Arc, OnceLock};
 
-use tablegate_store::model::{EdmDateTime, EntityKeys, Properties};
-use tablegate_store::table::NewEntities;
+use futures::FutureExt;
+use tablegate_store::model::{EdmDateTime, EntityKeys};
+use tablegate_store::table::{EntityWindow, KnownChange, StoreError, TableStore};
+use tablegate_types::error::SqlResult;
 
 use super::held_back_space::Taken;
 use super::layers::Moment;
 use super::net_write::NetWrite;
-use super::spill::Kept;
+use super::spill::{Kept, Values};
 
-/// Rows of one statement, or a part of them.
-#[derive(Debug)]
+/// Rows of one statement, or a part of them, all of them locked.
 pub(crate) struct ColumnWindow {
-    entities: NewEntities,
+    entities: EntityWindow,
     written: EdmDateTime,
+    /// Where those are that are changed.
+    store: Arc<dyn TableStore>,
     /// Given back when nobody needs the columns any longer.
-    _taken: Taken,
+    taken: Taken,
 }
 
-/// What a transaction inserted into a table as columns. A copy shares them.
+/// What a transaction wrote to a table as columns. A copy shares them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ColumnWrites {
     windows: Arc<Vec<Arc<ColumnWindow>>>,
@@ -32,21 +35,47 @@ pub(super) struct ColumnWrites {
 }
 
 impl ColumnWindow {
-    pub(super) fn new(entities: NewEntities, written: EdmDateTime, taken: Taken) -> Self {
-        Self { entities, written, _taken: taken }
+    /// Of a store that commits groups, which looks up a row at once.
+    pub(crate) fn new(entities: EntityWindow, written: EdmDateTime, store: Arc<dyn TableStore>, taken: Taken) -> Self {
+        Self { entities, written, store, taken }
     }
 
-    pub(super) fn entities(&self) -> &NewEntities {
+    pub(super) fn entities(&self) -> &EntityWindow {
         &self.entities
     }
 
-    /// The values of the row at a place.
-    pub(super) fn properties(&self, place: usize) -> Properties {
-        self.entities.entity(place).properties
+    /// What the row at a place shall be.
+    ///
+    /// # Errors
+    /// When the store cannot read the row that is changed.
+    pub(super) fn values(&self, place: usize) -> SqlResult<Values> {
+        let known = match &self.entities {
+            EntityWindow::New(new) => return Ok(Values { after: new.entity(place).properties, patch: None }),
+            EntityWindow::Known(known) => known,
+        };
+        let (key, patch) = known.operation(place).into_parts();
+        let waits = || StoreError::Unsupported("looking up a row without waiting");
+        let found = self.store.reader().get(known.table(), &key).now_or_never().ok_or_else(waits)??;
+        // It is locked: the row is there as it was found.
+        let mut after = found.map(|stored| stored.entity.properties).unwrap_or_default();
+        after.merge(patch.clone());
+        Ok(Values { after, patch: Some(patch) })
     }
 
     fn keys(&self) -> &EntityKeys {
         self.entities.keys()
+    }
+
+    fn write(self: &Arc<Self>, place: usize, bytes: usize) -> NetWrite {
+        let in_columns = || Some(Kept::in_columns(Arc::clone(self), place));
+        let (base, kept) = match &self.entities {
+            EntityWindow::New(_) => (None, in_columns()),
+            EntityWindow::Known(known) => match known.change() {
+                KnownChange::Delete => (Some(known.versions()[place].clone()), None),
+                KnownChange::Merge(_) => (Some(known.versions()[place].clone()), in_columns()),
+            },
+        };
+        NetWrite { base, kept, written: self.written, bytes, replaces: false }
     }
 }
 
@@ -65,6 +94,17 @@ impl ColumnWrites {
         &self.windows
     }
 
+    /// The columns, and the memory that they take as long as they are kept.
+    pub(super) fn into_windows(self) -> Vec<(EntityWindow, Taken)> {
+        let windows = Arc::unwrap_or_clone(self.windows).into_iter();
+        let own = |window: Arc<ColumnWindow>| match Arc::try_unwrap(window) {
+            Ok(ColumnWindow { entities, taken, .. }) => (entities, taken),
+            // Counted where they are shared.
+            Err(shared) => (shared.entities.clone(), shared.taken.of_nothing()),
+        };
+        windows.map(own).collect()
+    }
+
     /// Whether somebody has asked for them row by row.
     pub(super) fn are_rows(&self) -> bool {
         self.rows.get().is_some()
@@ -76,9 +116,7 @@ impl ColumnWrites {
             let mut rows = Vec::with_capacity(self.windows.iter().map(|window| window.keys().len()).sum());
             for window in &*self.windows {
                 for (place, bytes) in window.entities.operations_bytes().into_iter().enumerate() {
-                    let kept = Some(Kept::in_columns(Arc::clone(window), place));
-                    let write = NetWrite { base: None, kept, written: window.written, bytes, replaces: false };
-                    rows.push((window.keys().key(place), Arc::new(write)));
+                    rows.push((window.keys().key(place), Arc::new(window.write(place, bytes))));
                 }
             }
             if !rows.is_sorted_by(|one, next| one.0 < next.0) {
@@ -86,5 +124,11 @@ impl ColumnWrites {
             }
             Moment::of(rows)
         })
+    }
+}
+
+impl std::fmt::Debug for ColumnWindow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ColumnWindow").field("rows", &self.keys().len()).finish_non_exhaustive()
     }
 }

@@ -6,14 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tablegate_store::table::{
-    Batch, CommitError, EntityWindow, GroupError, Operation, StoreError, TableStore, WriteGroup,
-};
+use tablegate_store::table::{Batch, CommitError, GroupError, Operation, StoreError, TableStore, WriteGroup};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::WriteSet;
-use super::column_writes::ColumnWindow;
 use super::commit_errors::commit_error;
+use super::held_back_space::Taken;
 use super::rules::check_one_store;
 use crate::batches::pack;
 use crate::catalog::{Catalog, StagedCatalog, StagedCommitError};
@@ -29,7 +27,7 @@ pub(crate) struct CommitGroup {
     /// A part of the transaction is committed already.
     is_begun: bool,
     /// Their memory is taken until they are committed.
-    _windows: Vec<Arc<ColumnWindow>>,
+    _taken: Vec<Taken>,
 }
 
 impl CommitGroup {
@@ -38,11 +36,11 @@ impl CommitGroup {
     /// # Errors
     /// When an entity breaks a limit, or what was collected cannot be read back.
     pub(crate) fn add_writes(&mut self, writes: WriteSet) -> SqlResult<()> {
-        for (relation, windows, operations) in writes.into_tables() {
-            if !windows.is_empty() {
-                let columns = windows.iter().map(|window| EntityWindow::New(window.entities().clone()));
-                self.writes.entry(relation.place()).or_default().windows.extend(columns);
-                self._windows.extend(windows);
+        for (relation, columns, operations) in writes.into_tables() {
+            if !columns.is_empty() {
+                let (windows, taken): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+                self.writes.entry(relation.place()).or_default().windows.extend(windows);
+                self._taken.extend(taken);
             }
             self.add(relation, operations)?;
         }

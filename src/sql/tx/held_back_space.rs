@@ -46,6 +46,11 @@ impl Taken {
         used <= self.space.most && self.reservation.try_grow(bytes).is_ok()
     }
 
+    /// Of the same, nothing yet.
+    pub(super) fn of_nothing(&self) -> Self {
+        self.space.begin()
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

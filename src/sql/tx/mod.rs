@@ -37,6 +37,7 @@ mod window;
 mod write_set;
 
 pub(super) use claims::{Claims, Found, changed_since_snapshot};
+pub(super) use column_writes::ColumnWindow;
 pub(super) use commit_errors::with_known;
 pub(super) use commit_group::CommitGroup;
 pub(super) use egt_writer::{EgtCount, EgtWriter};

@@ -14,7 +14,7 @@ use super::net_write::NetWrite;
 #[derive(Debug, Clone)]
 pub(crate) struct OwnWrites {
     writes: Moment<Arc<NetWrite>>,
-    /// What was inserted as columns.
+    /// What was written as columns.
     columns: ColumnWrites,
     /// Both together, once somebody has asked.
     all: OnceLock<Moment<Arc<NetWrite>>>,

@@ -96,7 +96,7 @@ enum Place {
         at: u64,
         length: usize,
     },
-    /// Those of an insertion, which are the row's at a place.
+    /// Those of the row at a place.
     Columns {
         window: Arc<ColumnWindow>,
         place: usize,
@@ -104,17 +104,17 @@ enum Place {
 }
 
 impl Kept {
-    /// The values of a row that was inserted as columns.
+    /// The values of a row that was written as columns.
     pub(super) fn in_columns(window: Arc<ColumnWindow>, place: usize) -> Self {
         Self(Place::Columns { window, place })
     }
 
     /// # Errors
-    /// 58030 when the file cannot be read.
+    /// 58030 when the file, or the store, cannot be read.
     pub(super) fn values(&self) -> SqlResult<Values> {
         match &self.0 {
             Place::Memory { values, .. } => Ok(values.clone()),
-            Place::Columns { window, place } => Ok(Values { after: window.properties(*place), patch: None }),
+            Place::Columns { window, place } => window.values(*place),
             Place::File { file, at, length } => file.read(*at, *length),
         }
     }
@@ -126,7 +126,7 @@ impl Kept {
     pub(super) fn into_values(self) -> SqlResult<Values> {
         match self.0 {
             Place::Memory { values, .. } => Ok(values),
-            Place::Columns { window, place } => Ok(Values { after: window.properties(place), patch: None }),
+            Place::Columns { window, place } => window.values(place),
             Place::File { file, at, length } => file.read(at, length),
         }
     }

@@ -1,7 +1,7 @@
 //! What the writes that a transaction has collected come to, as the rules of its commit ask for it.
 
 use tablegate_store::model::PartitionKey;
-use tablegate_store::table::NewEntities;
+use tablegate_store::table::EntityWindow;
 
 use crate::place::StoredTable;
 
@@ -66,7 +66,7 @@ impl Totals {
     }
 
     /// As [`Totals::add`] of each row of columns, which take so much.
-    pub(super) fn add_columns(&mut self, rules: Rules, table: &StoredTable, entities: &NewEntities, bytes: &[usize]) {
+    pub(super) fn add_columns(&mut self, rules: Rules, table: &StoredTable, entities: &EntityWindow, bytes: &[usize]) {
         match (rules, entities.keys().pairs().next()) {
             (Rules::None, _) => {
                 self.free_operations += entities.len();
@@ -91,7 +91,7 @@ impl Totals {
         &mut self,
         rules: Rules,
         table: &StoredTable,
-        entities: &NewEntities,
+        entities: &EntityWindow,
         bytes: &[usize],
     ) {
         match rules {
@@ -115,7 +115,7 @@ impl Totals {
     }
 
     /// How many of these rows are not where the first operation is, and how many are.
-    fn elsewhere(&self, table: &StoredTable, entities: &NewEntities) -> Elsewhere {
+    fn elsewhere(&self, table: &StoredTable, entities: &EntityWindow) -> Elsewhere {
         let Some((home_table, home_partition)) = &self.home else { return Elsewhere::default() };
         let in_partition = entities.keys().pairs().filter(|(partition, _)| *partition == home_partition.as_str());
         let (rows, in_partition, is_table) = (entities.len(), in_partition.count(), home_table == table);

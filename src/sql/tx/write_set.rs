@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tablegate_store::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity};
-use tablegate_store::table::{NewEntities, ObservedSchema, Operation, payload};
+use tablegate_store::table::{EntityWindow, ObservedSchema, Operation, payload};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::OwnWrites;
@@ -43,7 +43,7 @@ type Tables = BTreeMap<StoredTable, TableWrites<Layers<Arc<NetWrite>>>>;
 struct TableWrites<W> {
     relation: Arc<Relation>,
     writes: W,
-    /// What was inserted as columns: no key of them is in `writes`.
+    /// What was written as columns: no key of them is in `writes`.
     columns: ColumnWrites,
     /// What was written to an open table. It may hold more than is still to be written, never less.
     observed: Arc<ObservedSchema>,
@@ -258,22 +258,17 @@ impl WriteSet {
         self.put(relation, entity.key, base, Some(values), replaces, now)
     }
 
-    /// Adds many entities that the caller knows are neither there nor written, as columns.
+    /// Writes many rows as columns, which the caller has locked, and found to be as these expect them, and not written by the
+    /// transaction.
     ///
     /// # Errors
     /// 54000 when the set is as large as it may be.
-    pub(crate) fn insert_columns(
-        &mut self,
-        relation: &Arc<Relation>,
-        entities: NewEntities,
-        taken: Taken,
-        now: EdmDateTime,
-    ) -> SqlResult<()> {
-        let (name, bytes) = (&relation.stored, entities.operations_bytes());
-        let rules = self.rules(name);
+    pub(crate) fn write_columns(&mut self, relation: &Arc<Relation>, window: ColumnWindow) -> SqlResult<()> {
+        let (name, entities) = (&relation.stored, window.entities());
+        let (rules, bytes) = (self.rules(name), entities.operations_bytes());
         self.check_room(rules, bytes.iter().sum())?;
-        self.totals.add_columns(rules, name, &entities, &bytes);
-        table_of(&mut self.tables, relation).columns.push(ColumnWindow::new(entities, now, taken));
+        self.totals.add_columns(rules, name, entities, &bytes);
+        table_of(&mut self.tables, relation).columns.push(window);
         Ok(())
     }
 
@@ -376,14 +371,16 @@ impl WriteSet {
         self.tables.into_values().map(into_operations)
     }
 
-    /// As [`WriteSet::into_operations`], but for what was inserted as columns, which comes besides.
+    /// As [`WriteSet::into_operations`], but for what was written as columns, which comes besides, with the
+    /// memory that it takes.
     pub(crate) fn into_tables(
         self,
-    ) -> impl Iterator<Item = (Arc<Relation>, Vec<Arc<ColumnWindow>>, impl Iterator<Item = SqlResult<Operation>>)> {
+    ) -> impl Iterator<Item = (Arc<Relation>, Vec<(EntityWindow, Taken)>, impl Iterator<Item = SqlResult<Operation>>)>
+    {
         self.tables.into_values().map(|mut table| {
-            let windows = std::mem::take(&mut table.columns).windows().to_vec();
+            let columns = std::mem::take(&mut table.columns).into_windows();
             let (relation, operations) = into_operations(table);
-            (relation, windows, operations)
+            (relation, columns, operations)
         })
     }
 
@@ -481,7 +478,7 @@ impl TableWrites<Layers<Arc<NetWrite>>> {
         }
     }
 
-    /// Has what was inserted as columns among all other writes.
+    /// Has what was written as columns among all other writes.
     fn fold_columns(&mut self) {
         self.writes.add(self.columns.rows());
         self.columns = ColumnWrites::default();
