@@ -109,6 +109,10 @@ impl TableReader for EmbeddedReader {
         Some(self.view.commit)
     }
 
+    fn last_change(&self, table: &TableName) -> Option<u64> {
+        find(&self.view.tables, table).ok().map(|table| table.changed())
+    }
+
     async fn list_tables(&self) -> Result<Vec<TableName>, StoreError> {
         Ok(self.view.tables.values().map(|table| table.name.clone()).collect())
     }

@@ -28,6 +28,10 @@ impl TableReader for MemoryReader {
         Some(self.commit)
     }
 
+    fn last_change(&self, table: &TableName) -> Option<u64> {
+        find(&self.tables, table).ok().map(|table| table.changed())
+    }
+
     async fn list_tables(&self) -> Result<Vec<TableName>, StoreError> {
         Ok(self.tables.keys().cloned().collect())
     }

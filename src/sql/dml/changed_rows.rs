@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::buffer::NullBuffer;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use tablegate_store::model::PropertyName;
@@ -96,6 +97,13 @@ impl ChangedRows {
             Some(name) => not_null_in(&self.relation, name, &after.visible(&self.relation)?, 0),
             None => SqlError::new(ErrorKind::Internal, "a NULL that was refused is not found again"),
         })
+    }
+
+    /// The rows in which every property gets a value.
+    pub(super) fn rows_with_all_values(&self, values: &[ArrayRef], rows: usize) -> BooleanArray {
+        let written = self.targets.iter().zip(values).filter(|(target, array)| self.property(target, array).is_some());
+        let nulls = written.fold(None, |nulls, (_, array)| NullBuffer::union(nulls.as_ref(), array.nulls()));
+        nulls.map_or_else(|| BooleanArray::from(vec![true; rows]), |nulls| BooleanArray::new(nulls.into_inner(), None))
     }
 
     /// The changes of all rows at once, where each of them gets a value for every property; NULLs, and what has no stored form,

@@ -19,6 +19,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::quoting::quote_ident;
 use tablegate_types::sql_type::SqlType;
 
+use super::looked_for::LookedFor;
 use super::returning::Returning;
 use super::row_update::RowUpdate;
 use super::rows::RowsToWrite;
@@ -140,6 +141,9 @@ impl OnConflict {
             outcome.inserted.extend(0..rows.len());
             return Ok(outcome);
         }
+        if let Some(outcome) = Box::pin(self.write_many(planner, parameters, rows, incoming, writes)).await? {
+            return Ok(outcome);
+        }
         for row in 0..rows.len() {
             match self {
                 OnConflict::Refuse => writes.insert(rows.entity(row)?).await?,
@@ -168,10 +172,55 @@ impl OnConflict {
         {
             let incoming = incoming()?;
             // Boxed: what a future holds is moved with it, and most statements have nothing to update.
-            let updated = Box::pin(update.write(planner, parameters, &existing, &incoming, writes)).await?;
+            let updated = Box::pin(update.write(planner, parameters, (&existing, None), &incoming, writes)).await?;
             (outcome.updated, outcome.met) = updated;
         }
         Ok(outcome)
+    }
+
+    /// Writes the rows of a batch that are many: all of them are locked and looked for at once. `None` where they have to be
+    /// looked at one by one.
+    async fn write_many(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        rows: &RowsToWrite,
+        incoming: &(dyn Fn() -> SqlResult<RecordBatch> + Sync),
+        writes: &mut Writes<'_>,
+    ) -> SqlResult<Option<Outcome>> {
+        let update = match self {
+            OnConflict::DoNothing => None,
+            OnConflict::DoUpdate(update) if !update.rows.assigns_key() => Some(update),
+            _ => return Ok(None),
+        };
+        let keys: Vec<EntityKey> = (0..rows.len()).map(|row| rows.key(row)).collect();
+        if keys.iter().any(|key| writes.has_changed(key)) {
+            return Ok(None);
+        }
+        let Some((stored, looked_for)) = writes.look_for(rows.keys()).await? else { return Ok(None) };
+        let (mut absent, mut existing) = (Vec::new(), Vec::new());
+        for (row, stored) in stored.into_iter().enumerate() {
+            if let Some(stored) = stored {
+                existing.push((row, stored));
+            } else if writes.first_change(&keys[row])? {
+                absent.push(row);
+            } else if update.is_some() {
+                return Err(twice());
+            }
+        }
+        let mut outcome = Outcome { inserted: absent, updated: Vec::new(), met: Vec::new() };
+        if outcome.inserted.len() == rows.len() {
+            writes.insert_looked_for(rows, &looked_for).await?;
+        } else if !outcome.inserted.is_empty() {
+            writes.insert_looked_for(&rows.some(&outcome.inserted)?, &looked_for).await?;
+        }
+        if let Some(update) = update
+            && !existing.is_empty()
+        {
+            let found = (existing.as_slice(), Some(&looked_for));
+            (outcome.updated, outcome.met) = update.write(planner, parameters, found, &incoming()?, writes).await?;
+        }
+        Ok(Some(outcome))
     }
 }
 
@@ -235,7 +284,7 @@ impl UpdateExisting {
         &self,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],
-        existing: &[(usize, StoredEntity)],
+        (existing, looked_for): (&[(usize, StoredEntity)], Option<&LookedFor>),
         incoming: &RecordBatch,
         writes: &mut Writes<'_>,
     ) -> SqlResult<(Vec<RecordBatch>, Vec<usize>)> {
@@ -254,12 +303,18 @@ impl UpdateExisting {
             let mut values = self.rows.set.values(&batch, 1)?;
             let before = pick(&before, &found)?;
             let changed = changes.apply(before.columns().to_vec(), before.num_rows(), &mut values)?;
-            for (row, ordinal) in found.iter().enumerate() {
-                let base = stored[*ordinal];
-                once(writes, &base.entity.key)?;
-                self.rows.write(writes, &base.entity.key, &base.etag, &values, row).await?;
-                met.push(rows[*ordinal]);
+            if let Some(looked_for) = looked_for {
+                let bases: Vec<&StoredEntity> = found.iter().map(|ordinal| stored[*ordinal]).collect();
+                bases.iter().try_for_each(|base| once(writes, &base.entity.key))?;
+                self.rows.write_many(writes, &bases, &values, looked_for).await?;
+            } else {
+                for (row, ordinal) in found.iter().enumerate() {
+                    let base = stored[*ordinal];
+                    once(writes, &base.entity.key)?;
+                    self.rows.write(writes, &base.entity.key, &base.etag, &values, row).await?;
+                }
             }
+            met.extend(found.iter().map(|ordinal| rows[*ordinal]));
             after.push(changed);
         }
         Ok((after, met))

@@ -19,6 +19,7 @@ mod insert;
 mod insert_source;
 mod kept_rows;
 mod listed_columns;
+mod looked_for;
 mod merge;
 mod met;
 mod new_rows;

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
+use arrow::compute::filter;
 use arrow::datatypes::Schema;
-use tablegate_store::model::{ETag, EntityKey};
+use tablegate_store::model::{ETag, EntityKey, EntityKeys, StoredEntity};
+use tablegate_store::table::KnownEntities;
 use tablegate_types::error::SqlResult;
 
 use super::changed_rows::{ChangedRows, NullRefused};
 use super::checks::not_null;
+use super::looked_for::LookedFor;
 use super::set_clause::SetClause;
 use super::target::TargetColumn;
 use super::writes::{Change, Writes};
@@ -87,6 +90,48 @@ impl RowUpdate {
             Some(new_key) if new_key != *key => self.move_row(writes, key, etag, new_key, change).await,
             _ => writes.update(key, etag, change).await,
         }
+    }
+
+    /// Writes many rows at once, none of which moves: those of which each property gets a value as columns, the others one by one.
+    ///
+    /// # Errors
+    /// As [`RowUpdate::write`].
+    pub(super) async fn write_many(
+        &self,
+        writes: &mut Writes<'_>,
+        bases: &[&StoredEntity],
+        values: &[ArrayRef],
+        looked_for: &LookedFor,
+    ) -> SqlResult<()> {
+        let whole = self.changes.rows_with_all_values(values, bases.len());
+        let (merged, others): (Vec<usize>, Vec<usize>) = (0..bases.len()).partition(|row| whole.value(*row));
+        let known = match others.is_empty() {
+            true => self.changes.merge_of(values),
+            false => {
+                let rows = values.iter().map(|array| Ok(filter(array, &whole)?)).collect::<SqlResult<Vec<_>>>()?;
+                self.changes.merge_of(&rows)
+            }
+        };
+        let known = known.filter(|_| !merged.is_empty()).and_then(|change| {
+            let mut keys = EntityKeys::with_capacity(merged.len());
+            for (partition, row) in merged.iter().map(|row| bases[*row].entity.key.as_pair()) {
+                keys.push(partition, row).ok()?;
+            }
+            let versions = merged.iter().map(|row| bases[*row].etag.clone()).collect();
+            KnownEntities::new(&self.relation.stored, keys, versions, change)
+        });
+        let one_by_one = if known.is_some() { others } else { (0..bases.len()).collect() };
+        let mut changes = Vec::with_capacity(one_by_one.len());
+        for row in one_by_one {
+            match self.changes.change(values, row)? {
+                Ok(change) => changes.push((bases[row], change)),
+                Err(NullRefused) => {
+                    let before = relation_rows(&self.relation, &bases[row..=row])?;
+                    return Err(self.changes.null_error(&before, values, row)?);
+                }
+            }
+        }
+        writes.change_looked_for(known, changes, looked_for).await
     }
 
     /// The key the row gets when a key column is assigned; `None` when none is.

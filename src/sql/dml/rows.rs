@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray};
-use arrow::compute::filter_record_batch;
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
+use arrow::compute::{filter_record_batch, take};
 use arrow::record_batch::RecordBatch;
 use tablegate_store::model::{Entity, EntityKey, EntityKeys, Properties, PropertyName};
 use tablegate_store::table::NewEntities;
@@ -57,6 +57,28 @@ impl RowsToWrite {
 
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
+    }
+
+    pub(crate) fn keys(&self) -> &EntityKeys {
+        &self.keys
+    }
+
+    /// Some of the rows, which ascend.
+    ///
+    /// # Errors
+    /// None are expected: the keys are legal.
+    pub(super) fn some(&self, rows: &[usize]) -> SqlResult<Self> {
+        let indices = UInt64Array::from_iter_values(rows.iter().map(|row| *row as u64));
+        let column = |column: &PropertyColumn| {
+            let PropertyColumn { name, sql_type, values } = column;
+            let values = take(values, &indices, None)?;
+            Ok(PropertyColumn { name: name.clone(), sql_type: sql_type.clone(), values })
+        };
+        let mut keys = EntityKeys::with_capacity(rows.len());
+        for (partition, row) in rows.iter().map(|row| self.keys.pair(*row)) {
+            keys.push(partition, row)?;
+        }
+        Ok(Self { properties: self.properties.iter().map(column).collect::<SqlResult<_>>()?, keys: Arc::new(keys) })
     }
 
     pub(crate) fn key(&self, row: usize) -> EntityKey {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::{filter_record_batch, not};
 use arrow::datatypes::{Field, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
@@ -159,12 +160,26 @@ impl PreparedUpdate {
 
     /// Writes rows whose keys and versions are followed by their new values.
     async fn write(&self, batch: &RecordBatch, writes: &mut Writes<'_>) -> SqlResult<()> {
-        let values = &batch.columns()[IDENTITY_COLUMNS..];
-        // A row that moves is another row.
-        let change = || self.rows.changes.merge_of(values).filter(|_| !self.assigns_key());
-        if write_together(batch, change, writes).await? {
+        if self.write_as_columns(batch, writes).await? {
             return Ok(());
         }
+        let whole = self.rows.changes.rows_with_all_values(&batch.columns()[IDENTITY_COLUMNS..], batch.num_rows());
+        if whole.true_count() > 0 && self.write_as_columns(&filter_record_batch(batch, &whole)?, writes).await? {
+            return self.write_one_by_one(&filter_record_batch(batch, &not(&whole)?)?, writes).await;
+        }
+        self.write_one_by_one(batch, writes).await
+    }
+
+    /// False where the rows have to be written one by one: one that moves is another row, and of one that gets no value for a
+    /// property that goes.
+    async fn write_as_columns(&self, batch: &RecordBatch, writes: &mut Writes<'_>) -> SqlResult<bool> {
+        let values = &batch.columns()[IDENTITY_COLUMNS..];
+        let change = || self.rows.changes.merge_of(values).filter(|_| !self.assigns_key());
+        write_together(batch, change, writes).await
+    }
+
+    async fn write_one_by_one(&self, batch: &RecordBatch, writes: &mut Writes<'_>) -> SqlResult<()> {
+        let values = &batch.columns()[IDENTITY_COLUMNS..];
         for (row, key) in keys_of_batch(batch)?.iter().enumerate() {
             self.rows.write(writes, key, &etag_at(batch, row)?, values, row).await?;
         }

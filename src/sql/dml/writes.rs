@@ -47,7 +47,7 @@ pub(crate) struct Writes<'a> {
     pub relation: Arc<Relation>,
     pub reads: Arc<Reads>,
     pub now: EdmDateTime,
-    mode: WriteMode<'a>,
+    pub(super) mode: WriteMode<'a>,
     changed: ChangedKeys,
     has_several_changes: bool,
     /// A row was found that the transaction has written before.
@@ -266,8 +266,15 @@ impl<'a> Writes<'a> {
         self.collect(entities.into())
     }
 
+    /// Locks the rows of many keys at once, for a block; false where they have to be locked one by one.
+    pub(super) fn hold_new(&mut self, keys: &EntityKeys) -> bool {
+        let relation = self.relation.clone();
+        let claims = if self.collects_columns() { self.claims_mut() } else { None };
+        claims.is_some_and(|claims| claims.hold_rows(&relation, keys.pairs(), LockStrength::Update))
+    }
+
     /// Collects rows as columns, which are locked, and as they are expected to be; false where there is no memory for that.
-    fn collect(&mut self, entities: EntityWindow) -> SqlResult<bool> {
+    pub(super) fn collect(&mut self, entities: EntityWindow) -> SqlResult<bool> {
         let mut taken = self.held_back.begin();
         let (WriteMode::Block(transaction) | WriteMode::Implicit(transaction)) = &mut self.mode else {
             return Ok(false);
@@ -308,8 +315,10 @@ impl<'a> Writes<'a> {
         if keys.len() < HELD_TOGETHER || !self.collects_columns() {
             return Ok(false);
         }
+        let seen = self.reads.readers.of(&relation.stored)?.commit();
         let Some(claims) = self.claims_mut() else { return Ok(false) };
-        Ok(claims.hold_rows(&relation, keys.pairs(), strength) && claims.are_unchanged(&relation, keys, versions)?)
+        let found = (keys, versions);
+        Ok(claims.hold_rows(&relation, keys.pairs(), strength) && claims.are_unchanged(&relation, found, seen)?)
     }
 
     /// A row was found that the transaction has written before.
@@ -555,7 +564,7 @@ impl<'a> Writes<'a> {
     }
 
     /// The locks to take, if this gateway is the only writer of the store.
-    fn claims(&self) -> Option<&Claims> {
+    pub(super) fn claims(&self) -> Option<&Claims> {
         let claims = match &self.mode {
             WriteMode::Block(t) | WriteMode::OneEgt(t) | WriteMode::Implicit(t) => Some(t.claims()),
             WriteMode::Direct(writer) => writer.claims(),

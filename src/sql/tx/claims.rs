@@ -207,12 +207,20 @@ impl Claims {
         Ok(self.stores.at(relation.place())?.reader().first_present(&relation.stored, keys).await?)
     }
 
-    /// Whether these rows, which are locked, are all in the versions that they were found in.
+    /// Whether these rows, which are locked, are all in the versions that they were found in, by a reader that sees this commit.
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn are_unchanged(&self, relation: &Relation, keys: &EntityKeys, versions: &[ETag]) -> SqlResult<bool> {
+    pub(crate) fn are_unchanged(
+        &self,
+        relation: &Relation,
+        (keys, versions): (&EntityKeys, &[ETag]),
+        seen: Option<u64>,
+    ) -> SqlResult<bool> {
         let reader = self.stores.at(relation.place())?.reader();
+        if reader.last_change(&relation.stored).zip(seen).is_some_and(|(last, seen)| last <= seen) {
+            return Ok(true);
+        }
         let no_columns = ScanColumns::new(Vec::new());
         for (pair, version) in keys.pairs().zip(versions) {
             let found = reader.get_at_once(&relation.stored, pair, &no_columns, &mut |_, _| true)?;

@@ -72,6 +72,20 @@ impl EdmDateTime {
 }
 
 impl EdmDateTime {
+    /// How long the [`fmt::Display`] form is.
+    pub(crate) fn text_bytes(self) -> usize {
+        let mut fraction = self.0.rem_euclid(TICKS_PER_SECOND);
+        let mut bytes = "2021-09-21T00:54:03Z".len();
+        if fraction != 0 {
+            bytes += ".1536324".len();
+            while fraction % 10 == 0 {
+                fraction /= 10;
+                bytes -= 1;
+            }
+        }
+        bytes
+    }
+
     /// Writes the [`fmt::Display`] form with another text in place of each `:`, for where a colon would need escaping.
     pub(super) fn write_with_colon(self, f: &mut impl fmt::Write, colon: &str) -> fmt::Result {
         let at = self.naive();

@@ -82,6 +82,16 @@ impl ETag {
         }
     }
 
+    /// The length of its text, without making that.
+    pub fn bytes(&self) -> usize {
+        match &self.0 {
+            Version::Of(timestamp) => {
+                BEFORE.len() + timestamp.text_bytes() + 2 * (COLON.len() - ":".len()) + BEHIND.len()
+            }
+            Version::Text(text) => text.len(),
+        }
+    }
+
     pub fn text(&self) -> Cow<'_, str> {
         match &self.0 {
             Version::Of(timestamp) => {
@@ -113,6 +123,10 @@ mod tests {
         let mut column = String::new();
         ETag::write_of_timestamp(at, &mut column).unwrap();
         assert_eq!(column, etag.text());
+        for at in ["2021-09-21T00:54:03.1536324Z", "2021-09-21T00:54:03.15Z", "1601-01-01T00:00:00Z"] {
+            let etag = ETag::of_timestamp(EdmDateTime::parse(at).unwrap());
+            assert_eq!(etag.bytes(), etag.text().len(), "{at}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::division::Division;
 use super::edm_column::EdmColumn;
 use super::new_entities::properties_at;
 use super::{Batch, BatchError, IfMatch, Operation, payload};
-use crate::model::{ETag, Entity, EntityKeys, Properties, PropertyName, TableName};
+use crate::model::{ETag, Entity, EntityKeys, PropertyName, TableName};
 
 /// What happens to entities that are known.
 #[derive(Debug, Clone)]
@@ -93,27 +93,19 @@ impl KnownEntities {
 
     /// What each operation adds to the body of a transaction, in bytes, by the places of keys.
     pub fn operations_bytes(&self) -> Vec<usize> {
-        let part =
-            |place, body| payload::part_bytes(&self.table, &self.operation_of(place, Properties::default()), body);
-        match &self.change {
-            KnownChange::Delete => (0..self.len()).map(|place| part(place, None)).collect(),
-            KnownChange::Merge(columns) => {
-                let bodies = payload::bodies_bytes(&self.keys, columns);
-                bodies.enumerate().map(|(place, body)| part(place, Some(body))).collect()
-            }
-        }
+        let columns = match &self.change {
+            KnownChange::Delete => None,
+            KnownChange::Merge(columns) => Some(columns.as_slice()),
+        };
+        payload::known_bytes(&self.table, &self.keys, &self.versions, columns)
     }
 
     /// What happens to the entity at a place.
     pub fn operation(&self, place: usize) -> Operation {
-        self.operation_of(place, properties_at(self.change.columns(), place))
-    }
-
-    fn operation_of(&self, place: usize, properties: Properties) -> Operation {
         let (key, version) = (self.keys.key(place), IfMatch::ETag(self.versions[place].clone()));
         match &self.change {
             KnownChange::Delete => Operation::Delete(key, version),
-            KnownChange::Merge(_) => Operation::Merge(Entity::new(key, properties), version),
+            KnownChange::Merge(columns) => Operation::Merge(Entity::new(key, properties_at(columns, place)), version),
         }
     }
 

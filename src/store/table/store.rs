@@ -108,6 +108,13 @@ pub trait TableReader: Send + Sync + 'static {
         None
     }
 
+    /// The number of the last commit that wrote to the table, be it one that came later than those that the reader sees; at
+    /// least that of each commit that has ended. `None` where the store does not number them, or has no such table.
+    fn last_change(&self, table: &TableName) -> Option<u64> {
+        let _ = table;
+        None
+    }
+
     /// All tables, ordered by name ignoring case, spelled as they were created.
     async fn list_tables(&self) -> Result<Vec<TableName>, StoreError>;
 

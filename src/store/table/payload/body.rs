@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::json;
 use super::length::length;
-use crate::model::{EdmRef, Entity, EntityKey, EntityKeys, Properties, PropertyName, TableName};
+use crate::model::{ETag, EdmRef, Entity, EntityKey, EntityKeys, Properties, PropertyName, TableName};
 use crate::table::{Batch, EdmColumn, IfMatch, Operation};
 
 /// The endpoint that lengths are counted with: account names have 3 to 24 characters, this one has 24.
@@ -32,7 +32,7 @@ pub fn operation_bytes(table: &TableName, operation: &Operation) -> usize {
 }
 
 /// Bytes an operation adds whose entity takes so many, if it carries one.
-pub(in crate::table) fn part_bytes(table: &TableName, operation: &Operation, body: Option<usize>) -> usize {
+fn part_bytes(table: &TableName, operation: &Operation, body: Option<usize>) -> usize {
     let frame = Frame { endpoint: WIDEST_ENDPOINT, id: Uuid::nil(), table };
     length(|out| frame.write_head(out, 0, operation, body)) + body.unwrap_or_default() + END_OF_PART.len()
 }
@@ -43,7 +43,7 @@ fn body_bytes(operation: &Operation) -> Option<usize> {
 }
 
 /// Bytes of entities as operations carry them.
-pub(in crate::table) fn bodies_bytes<'a>(
+fn bodies_bytes<'a>(
     keys: &'a EntityKeys,
     columns: &'a [(PropertyName, EdmColumn)],
 ) -> impl Iterator<Item = usize> + 'a {
@@ -67,6 +67,34 @@ pub(in crate::table) fn insertions_bytes<'a>(
         part_bytes(table, &insertion, Some(0)) - "0".len()
     };
     bodies_bytes(keys, columns).map(move |body| head + body.max(1).ilog10() as usize + 1 + body)
+}
+
+/// Bytes that changes of entities in these versions add to the body, or removals where there are no columns.
+pub(in crate::table) fn known_bytes(
+    table: &TableName,
+    keys: &EntityKeys,
+    versions: &[ETag],
+    columns: Option<&[(PropertyName, EdmColumn)]>,
+) -> Vec<usize> {
+    let (Some(version), false) = (versions.first(), keys.is_empty()) else { return Vec::new() };
+    // The heads differ in the key, in the version, and in the digits of a length.
+    let (key, if_match) = (keys.key(0), IfMatch::ETag(version.clone()));
+    let of_head = address_bytes(keys.pair(0)) + version.bytes();
+    let address_and_version = |place: usize| address_bytes(keys.pair(place)) + versions[place].bytes();
+    match columns {
+        None => {
+            let head = part_bytes(table, &Operation::Delete(key, if_match), None) - of_head;
+            (0..keys.len()).map(|place| head + address_and_version(place)).collect()
+        }
+        Some(columns) => {
+            let merge = Operation::Merge(Entity::new(key, Properties::default()), if_match);
+            let head = part_bytes(table, &merge, Some(0)) - "0".len() - of_head;
+            let with_body = |(place, body): (usize, usize)| {
+                head + address_and_version(place) + body.max(1).ilog10() as usize + 1 + body
+            };
+            bodies_bytes(keys, columns).enumerate().map(with_body).collect()
+        }
+    }
 }
 
 /// Never less than [`operation_bytes`], and told without writing anything: each byte as long as it can become.
@@ -225,6 +253,16 @@ pub fn write_address(out: &mut impl Write, key: &EntityKey) -> fmt::Result {
     out.write_str("',RowKey='")?;
     write_url_literal(out, key.row.as_str())?;
     out.write_str("')")
+}
+
+/// How many bytes the texts of a key take in what [`write_address`] writes.
+fn address_bytes((partition, row): (&str, &str)) -> usize {
+    let of = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => 1,
+        b'\'' => "%27%27".len(),
+        _ => "%00".len(),
+    };
+    partition.bytes().chain(row.bytes()).map(of).sum()
 }
 
 fn write_url_literal(out: &mut impl Write, text: &str) -> fmt::Result {

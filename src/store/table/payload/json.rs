@@ -13,6 +13,9 @@ use base64::engine::general_purpose::STANDARD;
 use super::length::length;
 use crate::model::{EdmRef, Entity, PropertyName};
 
+/// A Guid's text.
+const GUID_BYTES: usize = 36;
+
 /// Writes the entity, PartitionKey and RowKey first.
 ///
 /// # Errors
@@ -70,8 +73,19 @@ pub(super) fn property_bytes(name: &PropertyName, value: EdmRef<'_>) -> usize {
         EdmRef::Int32(number) => name_bytes + usize::from(number < 0) + digits(number.unsigned_abs().into()),
         EdmRef::Boolean(true) => name_bytes + "true".len(),
         EdmRef::Boolean(false) => name_bytes + "false".len(),
+        EdmRef::Int64(number) => {
+            let number_bytes = usize::from(number < 0) + digits(number.unsigned_abs());
+            annotation_bytes(name, value) + name_bytes + "\"\"".len() + number_bytes
+        }
+        EdmRef::DateTime(at) => annotation_bytes(name, value) + name_bytes + "\"\"".len() + at.text_bytes(),
+        EdmRef::Guid(_) => annotation_bytes(name, value) + name_bytes + "\"\"".len() + GUID_BYTES,
         _ => length(|out| write_property(out, name, value)),
     }
+}
+
+/// How many bytes the name of the type takes that stands before a property.
+fn annotation_bytes(name: &PropertyName, value: EdmRef<'_>) -> usize {
+    "\"@odata.type\":\"\",".len() + name.as_str().len() + value.edm_type().name().len()
 }
 
 /// How many bytes [`write_string`] writes.

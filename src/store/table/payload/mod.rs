@@ -16,7 +16,5 @@ mod length;
 mod tests;
 
 pub use body::{ENVELOPE_BYTES, WIDEST_ENDPOINT, operation_bytes, operation_bytes_at_most, write_address, write_body};
-pub(super) use body::{
-    bodies_bytes, insertions_bytes, operation_bytes_at_most_of, operation_bytes_at_most_with, part_bytes,
-};
+pub(super) use body::{insertions_bytes, known_bytes, operation_bytes_at_most_of, operation_bytes_at_most_with};
 pub use json::write_entity;
