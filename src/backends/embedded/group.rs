@@ -2,11 +2,15 @@
 
 use std::collections::HashSet;
 
-use tablegate_store::table::{Batch, CommitError, GroupError, WriteGroup};
+use hashbrown::HashTable;
+use tablegate_store::model::TableName;
+use tablegate_store::table::{Batch, CommitError, GroupError, SeededHash, WriteGroup};
 
-use super::apply::find;
+use super::apply::{Commit, find};
 use super::commit::Committer;
+use super::encoded::EncodedEntities;
 use super::encoded_window::EncodedWindow;
+use super::insert::first_refused;
 use super::key_bytes;
 
 /// A group as it is handed to the commit thread.
@@ -33,47 +37,59 @@ impl EncodedGroup {
 
     fn check_disjoint(&self) -> Result<(), GroupError> {
         tablegate_store::table::check_disjoint(&self.batches)?;
-        if self.are_windows_apart() && self.batches.iter().all(|batch| self.is_outside_of_windows(batch)) {
+        let mut tables: Vec<&TableName> = self.windows.iter().map(EncodedWindow::table).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        tables.into_iter().try_for_each(|table| self.check_disjoint_in(table))
+    }
+
+    fn check_disjoint_in(&self, table: &TableName) -> Result<(), GroupError> {
+        let windows: Vec<&EncodedWindow> = self.windows.iter().filter(|window| window.table() == table).collect();
+        let batches: Vec<&Batch> = self.batches.iter().filter(|batch| batch.table() == table).collect();
+        if batches.is_empty() && are_apart(&windows) {
             return Ok(());
         }
+        // As windows have keys until they know the table's number.
+        let of_batches =
+            || batches.iter().flat_map(|batch| batch.operations()).map(|o| key_bytes::of_entity(0, o.key()));
+        let of_windows =
+            || windows.iter().flat_map(|window| (0..window.keys().len()).map(|row| window.keys().get(row)));
+        let (hash, mut hashes) = (SeededHash::default(), HashTable::with_capacity(self.rows()));
+        let mut is_new = |key: &[u8]| {
+            let hash = hash.of_bytes(key);
+            let is_new = hashes.find(hash, |known| *known == hash).is_none();
+            if is_new {
+                hashes.insert_unique(hash, hash, |known| *known);
+            }
+            is_new
+        };
+        if of_windows().all(&mut is_new) && of_batches().all(|key| is_new(&key)) {
+            return Ok(());
+        }
+        drop(hashes);
+        // Two with one hash may be two keys.
         let mut seen = HashSet::new();
-        for window in &self.windows {
+        for window in windows {
             for row in 0..window.keys().len() {
-                if !seen.insert((window.table(), window.keys().get(row))) {
-                    return Err(GroupError::DuplicateKey {
-                        table: window.table().clone(),
-                        key: window.entity_key(row),
-                    });
+                if !seen.insert(window.keys().get(row)) {
+                    return Err(GroupError::DuplicateKey { table: table.clone(), key: window.entity_key(row) });
                 }
             }
         }
-        for batch in &self.batches {
-            for operation in batch.operations() {
-                // As windows have them until they know the table's number.
-                let key = key_bytes::of_entity(0, operation.key());
-                if seen.contains(&(batch.table(), key.as_slice())) {
-                    return Err(GroupError::DuplicateKey {
-                        table: batch.table().clone(),
-                        key: operation.key().clone(),
-                    });
-                }
+        for key in batches.iter().flat_map(|batch| batch.operations()).map(|operation| operation.key()) {
+            if seen.contains(key_bytes::of_entity(0, key).as_slice()) {
+                return Err(GroupError::DuplicateKey { table: table.clone(), key: key.clone() });
             }
         }
         Ok(())
     }
+}
 
-    /// Whether no two windows of a table reach into each other, so that no key can be in both.
-    fn are_windows_apart(&self) -> bool {
-        let spans = self.windows.iter().filter_map(|window| Some((window.table(), window.keys().span()?)));
-        let mut spans: Vec<_> = spans.collect();
-        spans.sort_unstable();
-        spans.windows(2).all(|pair| pair[0].0 != pair[1].0 || pair[0].1.1 < pair[1].1.0)
-    }
-
-    /// Whether no window is of the table of this batch.
-    fn is_outside_of_windows(&self, batch: &Batch) -> bool {
-        self.windows.iter().all(|window| window.table() != batch.table())
-    }
+/// Whether no two windows of a table reach into each other, so that no key can be in both.
+fn are_apart(windows: &[&EncodedWindow]) -> bool {
+    let mut spans: Vec<_> = windows.iter().filter_map(|window| window.keys().span()).collect();
+    spans.sort_unstable();
+    spans.windows(2).all(|pair| pair[0].1 < pair[1].0)
 }
 
 impl Committer {
@@ -81,16 +97,23 @@ impl Committer {
         self.check_usable()?;
         let mut commit = self.begin_of(group.rows());
         let mut batches = 0;
-        // What is collected takes as much again: a window goes when it is.
+        // New rows of one table after the other.
+        let mut new: Vec<EncodedEntities> = Vec::new();
         for mut window in group.windows {
             let table = find(&self.live.tables, window.table())?;
             window.set_table(table.number);
+            let transactions = window.transactions();
+            if new.first().is_some_and(|new| new.entities.table() != window.table()) {
+                put_new(&mut commit, std::mem::take(&mut new))?;
+            }
             let mut refused = match &window {
                 EncodedWindow::New(new) => {
                     let keys = &new.rows.keys;
                     let Some(span) = keys.span() else { continue };
-                    let is_new = self.probe.finds_nothing_between(&self.engine, keys.len(), span)?;
-                    commit.insert(new, is_new)?
+                    match self.probe.finds_nothing_between(&self.engine, keys.len(), span)? {
+                        true => Vec::new(),
+                        false => self.refused(new),
+                    }
                 }
                 EncodedWindow::Known(known) => commit.change(known)?,
             };
@@ -104,12 +127,46 @@ impl Committer {
                 let first = refused.into_iter().next();
                 return first.map_or(Ok(()), |(index, error)| Err(error.in_group(batches + index)));
             }
-            batches += window.transactions();
+            if let EncodedWindow::New(window) = window {
+                new.push(window);
+            }
+            batches += transactions;
         }
+        put_new(&mut commit, new)?;
         for (index, batch) in group.batches.into_iter().enumerate() {
             commit.add(batch).map_err(|error| error.in_group(batches + index))?;
         }
         let checked = commit.finish();
         Ok(self.write(checked)?)
     }
+
+    /// The transactions of a window under one of whose keys there is a row.
+    fn refused(&self, new: &EncodedEntities) -> Vec<(usize, CommitError)> {
+        let mut end = 0;
+        let refused = |index| {
+            let places = new.entities.transaction(index);
+            let begin = end;
+            end += places.len();
+            let (at, reason) = first_refused(&self.engine, new, begin..end)?;
+            let key = places.clone().nth(at).map(|place| new.entities.keys().key(place))?;
+            Some((index, reason.of(at, key)))
+        };
+        (0..new.entities.transactions()).filter_map(refused).collect()
+    }
+}
+
+/// Puts the new rows of windows of one table, which are known not to be there.
+fn put_new(commit: &mut Commit<'_>, windows: Vec<EncodedEntities>) -> Result<(), GroupError> {
+    let in_order = windows.windows(2).all(|pair| match (pair[0].rows.keys.span(), pair[1].rows.keys.span()) {
+        (Some(one), Some(next)) => one.1 < next.0,
+        _ => true,
+    });
+    if !in_order {
+        return Ok(commit.put_merged(&windows)?);
+    }
+    // What is collected takes as much again: a window goes when it is.
+    for window in windows {
+        commit.insert(&window, true)?;
+    }
+    Ok(())
 }

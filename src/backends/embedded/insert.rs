@@ -2,15 +2,19 @@
 
 use std::ops::Range;
 
-use tablegate_store::model::EntityKey;
-use tablegate_store::table::{CommitError, Refusals, Rejection, StoreError};
+use fjall::OwnedWriteBatch;
+use tablegate_store::model::{EntityKey, TableName};
+use tablegate_store::table::{CommitError, Refusals, Rejection, Stamps, StoreError};
 use tokio::sync::oneshot;
 
+use super::analyze::Recorders;
 use super::apply::{Commit, Draft, find, notes_changes};
 use super::commit::{Answer, Committer};
 use super::encoded::{EncodedEntities, Finish};
 use super::engine::Engine;
+use super::meta::TableMeta;
 use super::segment::delta;
+use super::segment::install::Building;
 
 impl Committer {
     pub(super) fn insert_window(&mut self, mut new: EncodedEntities) -> Refusals {
@@ -40,19 +44,15 @@ impl Committer {
     }
 }
 
-impl Commit<'_> {
+impl<'s> Commit<'s> {
     /// Adds the transactions under whose keys there is nothing; `is_new` says that of all of them. Gives the others.
     ///
     /// # Errors
     /// [`StoreError::TableMissing`].
     pub(super) fn insert(&mut self, new: &EncodedEntities, is_new: bool) -> Result<Refusals, StoreError> {
-        let live = self.live;
-        let before = find(&live.tables, new.entities.table())?;
-        let Self { engine, recorders, building, stamps, writes, drafts, row: bytes, .. } = self;
-        let draft = drafts.entry(before.number).or_insert_with(|| Draft::of(before));
-        let (commit, wanted) = (live.commit + 1, recorders.want(before.number));
-        let (mut finish, mut refused) = (Finish::new(&new.rows), Refusals::new());
-        let (mut end, mut is_first) = (0, true);
+        let (engine, mut refused) = (self.engine, Refusals::new());
+        let mut put = self.new_rows(new.entities.table())?;
+        let (mut finish, mut end) = (Finish::new(&new.rows), 0);
         for index in 0..new.entities.transactions() {
             let places = new.entities.transaction(index);
             let begin = end;
@@ -63,32 +63,70 @@ impl Commit<'_> {
                 continue;
             }
             for (row, place) in (begin..end).zip(places) {
-                if wanted {
-                    recorders.record(before.number, &new.entities.entity(place).properties);
-                }
-                let timestamp =
-                    if std::mem::take(&mut is_first) { stamps.next_timestamp() } else { stamps.following() };
-                finish.put(row, &mut draft.table, timestamp, bytes);
-                let key = new.rows.keys.get(row);
-                draft.growth.add(key.len(), None, Some(bytes.len()));
-                if notes_changes(before, building, key, commit) {
-                    delta::put(key, commit, Some(bytes.as_slice()), engine, writes);
-                }
-                writes.insert(&engine.rows, key, bytes.as_slice());
+                put.row(new, &mut finish, row, place);
             }
         }
         Ok(refused)
     }
+
+    /// What puts new rows of a table into the write.
+    ///
+    /// # Errors
+    /// [`StoreError::TableMissing`].
+    pub(super) fn new_rows(&mut self, table: &TableName) -> Result<PutNew<'_, 's>, StoreError> {
+        let live = self.live;
+        let before = find(&live.tables, table)?;
+        let Self { engine, recorders, building, stamps, writes, drafts, row: bytes, .. } = self;
+        let draft = drafts.entry(before.number).or_insert_with(|| Draft::of(before));
+        let (commit, wanted) = (live.commit + 1, recorders.want(before.number));
+        Ok(PutNew { engine, recorders, building, stamps, writes, draft, bytes, before, commit, wanted, is_first: true })
+    }
+}
+
+/// Puts new rows of one table into a write.
+pub(super) struct PutNew<'c, 's> {
+    engine: &'c Engine,
+    recorders: &'c Recorders,
+    building: &'c Building,
+    stamps: &'c mut Stamps<'s>,
+    writes: &'c mut OwnedWriteBatch,
+    draft: &'c mut Draft,
+    /// A row's bytes while they are made.
+    bytes: &'c mut Vec<u8>,
+    before: &'c TableMeta,
+    /// The number of the write.
+    commit: u64,
+    /// Somebody wants to know what is written.
+    wanted: bool,
+    is_first: bool,
+}
+
+impl PutNew<'_, '_> {
+    /// Puts a row, which is at this place among the entities as they came.
+    pub(super) fn row(&mut self, new: &EncodedEntities, finish: &mut Finish<'_>, row: usize, place: usize) {
+        if self.wanted {
+            self.recorders.record(self.before.number, &new.entities.entity(place).properties);
+        }
+        let is_first = std::mem::take(&mut self.is_first);
+        let timestamp = if is_first { self.stamps.next_timestamp() } else { self.stamps.following() };
+        finish.put(row, &mut self.draft.table, timestamp, self.bytes);
+        let key = new.rows.keys.get(row);
+        self.draft.growth.add(key.len(), None, Some(self.bytes.len()));
+        if notes_changes(self.before, self.building, key, self.commit) {
+            delta::put(key, self.commit, Some(self.bytes.as_slice()), self.engine, self.writes);
+        }
+        self.writes.insert(&self.engine.rows, key, self.bytes.as_slice());
+    }
 }
 
 /// Why a transaction is refused.
-enum Refused {
+pub(super) enum Refused {
     Exists,
     Store(StoreError),
 }
 
 impl Refused {
-    fn of(self, index: usize, key: EntityKey) -> CommitError {
+    pub(super) fn of(self, index: usize, key: EntityKey) -> CommitError {
         match self {
             Refused::Exists => CommitError::Rejected { index, key, reason: Rejection::EntityExists },
             Refused::Store(error) => error.into(),
@@ -97,7 +135,11 @@ impl Refused {
 }
 
 /// The first of some rows that may not be written.
-fn first_refused(engine: &Engine, new: &EncodedEntities, mut rows: Range<usize>) -> Option<(usize, Refused)> {
+pub(super) fn first_refused(
+    engine: &Engine,
+    new: &EncodedEntities,
+    mut rows: Range<usize>,
+) -> Option<(usize, Refused)> {
     let begin = rows.start;
     rows.find_map(|row| match engine.written_row(new.rows.keys.get(row)) {
         Ok(None) => None,

@@ -12,7 +12,9 @@ use super::tries::Tries;
 
 /// Fewer keys than this are looked up one by one.
 const LEAST_KEYS: usize = 16;
-/// So many rows more than are found may be passed over: about what looking up a few keys takes.
+/// So many rows may be passed over for each that is found: it takes about as long as looking up a key.
+const PASSED_FOR_FOUND: usize = 4;
+/// And so many more: about what looking up a few keys takes.
 const PASSED_MORE: usize = 64;
 /// Going through rows that takes longer than this for each key was not worth it, whatever it found: much that was removed
 /// lies between them.
@@ -71,7 +73,7 @@ impl<'a> LookUp<'a> {
                 }
                 Some(_) => walk.passed += 1,
             }
-            if walk.passed > walk.found + PASSED_MORE {
+            if walk.passed > PASSED_FOR_FOUND * walk.found + PASSED_MORE {
                 walk.tries.learn(false);
                 self.walk = None;
             }

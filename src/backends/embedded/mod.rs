@@ -32,6 +32,7 @@ mod journal;
 mod key_bytes;
 mod lease;
 mod look_up;
+mod merged;
 mod merging;
 mod meta;
 mod probe;
