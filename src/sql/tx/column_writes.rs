@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
-use tablegate_store::model::{EdmDateTime, EntityKeys};
+use tablegate_store::model::{EdmDateTime, EntityKey, EntityKeys};
 use tablegate_store::table::{EntityWindow, KnownChange, StoreError, TableStore};
 use tablegate_types::error::SqlResult;
 
@@ -32,6 +32,8 @@ pub(super) struct ColumnWrites {
     windows: Arc<Vec<Arc<ColumnWindow>>>,
     /// The same row by row, once somebody has asked.
     rows: Arc<OnceLock<Moment<Arc<NetWrite>>>>,
+    /// The rows of the first so many windows, which were asked for before the others came.
+    earlier: Option<(usize, Moment<Arc<NetWrite>>)>,
 }
 
 impl ColumnWindow {
@@ -66,6 +68,17 @@ impl ColumnWindow {
         self.entities.keys()
     }
 
+    /// All of them, in key order.
+    fn rows(self: &Arc<Self>) -> Vec<(EntityKey, Arc<NetWrite>)> {
+        let bytes = self.entities.operations_bytes();
+        let row = |(place, bytes)| (self.keys().key(place), Arc::new(self.write(place, bytes)));
+        let mut rows: Vec<_> = bytes.into_iter().enumerate().map(row).collect();
+        if !rows.is_sorted_by(|one, next| one.0 < next.0) {
+            rows.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        }
+        rows
+    }
+
     fn write(self: &Arc<Self>, place: usize, bytes: usize) -> NetWrite {
         let in_columns = || Some(Kept::in_columns(Arc::clone(self), place));
         let (base, kept) = match &self.entities {
@@ -86,8 +99,11 @@ impl ColumnWrites {
 
     /// Adds rows, none of which the transaction has written before.
     pub(super) fn push(&mut self, window: ColumnWindow) {
+        if let Some(rows) = self.rows.get() {
+            self.earlier = Some((self.windows.len(), rows.clone()));
+            self.rows = Arc::default();
+        }
         Arc::make_mut(&mut self.windows).push(Arc::new(window));
-        self.rows = Arc::default();
     }
 
     pub(super) fn windows(&self) -> &[Arc<ColumnWindow>] {
@@ -105,25 +121,37 @@ impl ColumnWrites {
         windows.map(own).collect()
     }
 
-    /// Whether somebody has asked for them row by row.
-    pub(super) fn are_rows(&self) -> bool {
-        self.rows.get().is_some()
-    }
-
     /// All of them as rows.
     pub(super) fn rows(&self) -> &Moment<Arc<NetWrite>> {
         self.rows.get_or_init(|| {
-            let mut rows = Vec::with_capacity(self.windows.iter().map(|window| window.keys().len()).sum());
-            for window in &*self.windows {
-                for (place, bytes) in window.entities.operations_bytes().into_iter().enumerate() {
-                    rows.push((window.keys().key(place), Arc::new(window.write(place, bytes))));
-                }
+            let (windows, mut rows) = self.earlier.clone().unwrap_or_default();
+            for window in self.windows.iter().skip(windows) {
+                rows.add(window.rows());
             }
-            if !rows.is_sorted_by(|one, next| one.0 < next.0) {
-                rows.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-            }
-            Moment::of(rows)
+            rows
         })
+    }
+
+    pub(super) fn get(&self, key: &EntityKey) -> Option<&Arc<NetWrite>> {
+        if self.is_empty() { None } else { self.rows().get(key) }
+    }
+
+    /// Those rows of which `is_above` is false; `None` where that cannot be told as columns.
+    pub(super) fn without(&self, is_above: impl Fn(&EntityKey) -> bool) -> Option<Self> {
+        let mut left = Self::default();
+        let windows = Arc::make_mut(&mut left.windows);
+        for window in &*self.windows {
+            let keys = window.keys();
+            let places: Vec<usize> = (0..keys.len()).filter(|place| !is_above(&keys.key(*place))).collect();
+            if places.len() == keys.len() {
+                windows.push(Arc::clone(window));
+            } else if !places.is_empty() {
+                let (entities, store) = (window.entities.some(&places)?, Arc::clone(&window.store));
+                let taken = window.taken.of_nothing();
+                windows.push(Arc::new(ColumnWindow::new(entities, window.written, store, taken)));
+            }
+        }
+        Some(left)
     }
 }
 

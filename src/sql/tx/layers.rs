@@ -86,10 +86,9 @@ impl<V: Clone> Layers<V> {
         }
     }
 
-    /// Adds what is as new as can be.
-    pub(crate) fn add(&mut self, newest: &Moment<V>) {
-        self.settle();
-        self.settled = self.settled.with(newest);
+    /// Whether nothing was ever in it.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.recent.is_empty() && self.settled.runs.is_empty()
     }
 
     /// Everything, in key order. Nothing is copied that no moment shares.
@@ -114,10 +113,9 @@ impl<V: Clone> Layers<V> {
 }
 
 impl<V: Clone> Moment<V> {
-    /// Of entries that are in key order.
-    pub(crate) fn of(entries: Vec<(EntityKey, V)>) -> Self {
-        let run = entries.into_iter().map(|(key, value)| (key, Some(value))).collect();
-        Self { runs: Arc::new(vec![Arc::new(run)]) }
+    /// Adds entries that are in key order.
+    pub(crate) fn add(&mut self, entries: Vec<(EntityKey, V)>) {
+        self.push(entries.into_iter().map(|(key, value)| (key, Some(value))).collect());
     }
 
     /// What this one and a newer one hold together.

@@ -29,6 +29,7 @@ mod rules;
 mod seen_keys;
 mod serial;
 mod spill;
+mod table_writes;
 mod together;
 mod totals;
 mod transaction;

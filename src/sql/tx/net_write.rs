@@ -24,6 +24,11 @@ pub(crate) struct NetWrite {
 }
 
 impl NetWrite {
+    /// An insertion that was taken back: nothing is to be done.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.base.is_none() && self.kept.is_none()
+    }
+
     /// The operation that does this. Its values are copied only where somebody still reads them.
     ///
     /// # Errors
@@ -51,7 +56,7 @@ impl NetWrite {
 }
 
 /// The operation that turns the stored version `base` into the values. With neither a version nor values it would be a
-/// Delete of any version; the write set keeps no such entry, so that case does not occur.
+/// Delete of any version; no operation is made of such an entry, so that case does not occur.
 pub(super) fn operation(key: EntityKey, base: Option<ETag>, values: Option<Values>) -> Operation {
     let if_match = |base: Option<ETag>| base.map_or(IfMatch::Any, IfMatch::ETag);
     match (base, values) {

@@ -9,16 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tablegate_store::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity};
-use tablegate_store::table::{EntityWindow, ObservedSchema, Operation, payload};
+use tablegate_store::table::{EntityWindow, Operation, payload};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::OwnWrites;
-use super::column_writes::{ColumnWindow, ColumnWrites};
+use super::column_writes::ColumnWindow;
 use super::held_back_space::Taken;
-use super::layers::{Layers, Moment};
 use super::net_write::{NetWrite, operation};
 use super::serial::WrittenKeys;
 use super::spill::{Keeper, Kept, Values, WriteSpace};
+use super::table_writes::{TableMark, TableWrites};
 use super::totals::{Rules, Totals};
 use crate::observe::Footprint;
 use crate::place::{Place, StoredTable};
@@ -36,23 +36,12 @@ pub(crate) struct WriteSet {
     may_replace: bool,
 }
 
-type Tables = BTreeMap<StoredTable, TableWrites<Layers<Arc<NetWrite>>>>;
-
-/// The collected writes to one table.
-#[derive(Debug, Clone)]
-struct TableWrites<W> {
-    relation: Arc<Relation>,
-    writes: W,
-    /// What was written as columns: no key of them is in `writes`.
-    columns: ColumnWrites,
-    /// What was written to an open table. It may hold more than is still to be written, never less.
-    observed: Arc<ObservedSchema>,
-}
+type Tables = BTreeMap<StoredTable, TableWrites>;
 
 /// What a ROLLBACK TO goes back to.
 #[derive(Debug)]
 pub(crate) struct Mark {
-    tables: BTreeMap<StoredTable, TableWrites<Moment<Arc<NetWrite>>>>,
+    tables: BTreeMap<StoredTable, TableMark>,
     totals: Totals,
 }
 
@@ -133,27 +122,25 @@ impl WriteSet {
             return;
         }
         let mut totals = Totals::default();
-        for (relation, key, write) in self.entries() {
-            totals.add(self.rules(&relation.stored), &relation.stored, &key.partition, write.bytes);
-        }
-        for (relation, window) in self.windows() {
-            let entities = window.entities();
-            totals.add_columns(self.rules(&relation.stored), &relation.stored, entities, &entities.operations_bytes());
+        for (name, table) in &self.tables {
+            let (rules, (windows, rows)) = (self.rules(name), table.parts());
+            for entities in windows.iter().map(|window| window.entities()) {
+                totals.add_columns(rules, name, entities, &entities.operations_bytes());
+            }
+            rows.for_each(|(key, write)| totals.add(rules, name, &key.partition, write.bytes));
         }
         self.totals = totals;
     }
 
     /// The tables with rules that are written, by their stored names.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Relation>> {
-        let is_bound = |table: &TableWrites<Layers<_>>| self.rules(&table.relation.stored) == Rules::Egt;
-        let is_there = |table: &TableWrites<Layers<_>>| !table.columns.is_empty() || !table.writes.is_empty();
-        let written = move |table: &&TableWrites<Layers<_>>| is_bound(table) && is_there(table);
-        self.tables.values().filter(written).map(|table| &table.relation)
+        let is_bound = |table: &&TableWrites| self.rules(&table.relation.stored) == Rules::Egt && table.is_written();
+        self.tables.values().filter(is_bound).map(|table| &table.relation)
     }
 
     /// The keys that are written where others can read them.
     pub(crate) fn keys(&self) -> WrittenKeys {
-        let keys = |table: &TableWrites<Layers<_>>| table.all().iter().map(|(key, _)| key).collect();
+        let keys = |table: &TableWrites| table.entries().map(|(key, _)| key).collect();
         let shared = self.tables.iter().filter(|(name, _)| !name.place.is_temporary());
         shared.map(|(name, table)| (name.clone(), keys(table))).collect()
     }
@@ -163,10 +150,9 @@ impl WriteSet {
         if !self.may_replace {
             return Vec::new();
         }
-        let in_table = |(name, table): (&StoredTable, &TableWrites<Layers<Arc<NetWrite>>>)| {
+        let in_table = |(name, table): (&StoredTable, &TableWrites)| {
             let name = name.clone();
-            let replacing = table.writes.moment().iter().filter(|(_, write)| write.replaces);
-            replacing.filter_map(move |(key, write)| Some((name.clone(), key, write.base.clone()?)))
+            table.replacing().filter_map(move |(key, write)| Some((name.clone(), key, write.base.clone()?)))
         };
         self.tables.iter().flat_map(in_table).collect()
     }
@@ -189,7 +175,7 @@ impl WriteSet {
 
     /// The partitions written in a table, in order.
     pub(crate) fn partitions(&self, relation: &Relation) -> impl Iterator<Item = PartitionKey> {
-        let entries = self.tables.get(&relation.stored).map(|table| table.all().iter());
+        let entries = self.tables.get(&relation.stored).map(TableWrites::entries);
         let mut partitions: Vec<PartitionKey> = entries.into_iter().flatten().map(|(key, _)| key.partition).collect();
         partitions.dedup();
         partitions.into_iter()
@@ -198,51 +184,32 @@ impl WriteSet {
     /// The extent of what would be committed of tables with rules.
     pub(crate) fn footprint(&self) -> Footprint {
         let mut footprint = Footprint::new();
-        for (relation, key, write) in self.entries().filter(|(relation, ..)| self.rules(&relation.stored) == Rules::Egt)
-        {
-            footprint.add(relation, key.partition.as_str(), 1, write.bytes);
-        }
-        for (relation, window) in self.windows().filter(|(r, _)| self.rules(&r.stored) == Rules::Egt) {
-            let entities = window.entities();
-            for ((partition, _), bytes) in entities.keys().pairs().zip(entities.operations_bytes()) {
-                footprint.add(relation, partition, 1, bytes);
+        for (_, table) in self.tables.iter().filter(|(name, _)| self.rules(name) == Rules::Egt) {
+            let (windows, rows) = table.parts();
+            for entities in windows.iter().map(|window| window.entities()) {
+                for ((partition, _), bytes) in entities.keys().pairs().zip(entities.operations_bytes()) {
+                    footprint.add(&table.relation, partition, 1, bytes);
+                }
             }
+            rows.for_each(|(key, write)| footprint.add(&table.relation, key.partition.as_str(), 1, write.bytes));
         }
         footprint
     }
 
     /// A statement is complete. What it wrote is shared with readers and savepoints from now on, not copied for each.
     pub(crate) fn settle(&mut self) {
-        for table in self.tables.values_mut() {
-            // They were asked for row by row, and will be again.
-            if table.columns.are_rows() {
-                table.fold_columns();
-            }
-            table.writes.settle();
-        }
+        self.tables.values_mut().for_each(TableWrites::settle);
     }
 
     /// The state to come back to.
     pub(crate) fn mark(&self) -> Mark {
-        let moment = |table: &TableWrites<Layers<_>>| TableWrites {
-            relation: Arc::clone(&table.relation),
-            writes: table.writes.moment(),
-            columns: table.columns.clone(),
-            observed: Arc::clone(&table.observed),
-        };
-        let tables = self.tables.iter().map(|(name, table)| (name.clone(), moment(table))).collect();
+        let tables = self.tables.iter().map(|(name, table)| (name.clone(), table.mark())).collect();
         Mark { tables, totals: self.totals.clone() }
     }
 
     /// Forgets what was collected since the mark was made.
     pub(crate) fn restore(&mut self, mark: &Mark) {
-        let layers = |table: &TableWrites<Moment<_>>| TableWrites {
-            relation: Arc::clone(&table.relation),
-            writes: Layers::at(&table.writes),
-            columns: table.columns.clone(),
-            observed: Arc::clone(&table.observed),
-        };
-        self.tables = mark.tables.iter().map(|(name, table)| (name.clone(), layers(table))).collect();
+        self.tables = mark.tables.iter().map(|(name, table)| (name.clone(), TableWrites::at(table))).collect();
         self.totals = mark.totals.clone();
     }
 
@@ -268,7 +235,7 @@ impl WriteSet {
         let (rules, bytes) = (self.rules(name), entities.operations_bytes());
         self.check_room(rules, bytes.iter().sum())?;
         self.totals.add_columns(rules, name, entities, &bytes);
-        table_of(&mut self.tables, relation).columns.push(window);
+        table_of(&mut self.tables, relation).push(window);
         Ok(())
     }
 
@@ -327,17 +294,17 @@ impl WriteSet {
         &mut self,
         table: &StoredTable,
     ) -> Option<(Arc<Relation>, impl Iterator<Item = SqlResult<Operation>> + use<>)> {
-        self.remove_table(table).map(into_operations)
+        self.remove_table(table).map(|table| (Arc::clone(&table.relation), table.into_operations()))
     }
 
-    fn remove_table(&mut self, table: &StoredTable) -> Option<TableWrites<Layers<Arc<NetWrite>>>> {
+    fn remove_table(&mut self, table: &StoredTable) -> Option<TableWrites> {
         let removed = self.tables.remove(table)?;
-        let rules = self.rules(table);
-        for (key, write) in removed.writes.moment().iter() {
-            self.totals.remove(rules, table, &key.partition, write.bytes);
-        }
-        for entities in removed.columns.windows().iter().map(|window| window.entities()) {
+        let (rules, (windows, rows)) = (self.rules(table), removed.parts());
+        for entities in windows.iter().map(|window| window.entities()) {
             self.totals.remove_columns(rules, table, entities, &entities.operations_bytes());
+        }
+        for (key, write) in rows {
+            self.totals.remove(rules, table, &key.partition, write.bytes);
         }
         self.recount();
         Some(removed)
@@ -358,17 +325,14 @@ impl WriteSet {
 
     /// What readers inside the transaction see of it, as it is now.
     pub(crate) fn own_writes(&self) -> BTreeMap<StoredTable, OwnWrites> {
-        let own = |table: &TableWrites<Layers<_>>| {
-            OwnWrites::new(table.writes.moment(), table.columns.clone(), Arc::clone(&table.observed))
-        };
-        self.tables.iter().map(|(name, table)| (name.clone(), own(table))).collect()
+        self.tables.iter().map(|(name, table)| (name.clone(), table.own_writes())).collect()
     }
 
     /// The operations that commit it, by table, in key order.
     pub(crate) fn into_operations(
         self,
     ) -> impl Iterator<Item = (Arc<Relation>, impl Iterator<Item = SqlResult<Operation>>)> {
-        self.tables.into_values().map(into_operations)
+        self.tables.into_values().map(|table| (Arc::clone(&table.relation), table.into_operations()))
     }
 
     /// As [`WriteSet::into_operations`], but for what was written as columns, which comes besides, with the
@@ -377,21 +341,15 @@ impl WriteSet {
         self,
     ) -> impl Iterator<Item = (Arc<Relation>, Vec<(EntityWindow, Taken)>, impl Iterator<Item = SqlResult<Operation>>)>
     {
-        self.tables.into_values().map(|mut table| {
-            let columns = std::mem::take(&mut table.columns).into_windows();
-            let (relation, operations) = into_operations(table);
+        self.tables.into_values().map(|table| {
+            let relation = Arc::clone(&table.relation);
+            let (columns, operations) = table.into_parts();
             (relation, columns, operations)
         })
     }
 
     fn get(&self, table: &StoredTable, key: &EntityKey) -> Option<&NetWrite> {
-        let TableWrites { writes, columns, .. } = self.tables.get(table)?;
-        let write = writes.get(key).or_else(|| if columns.is_empty() { None } else { columns.rows().get(key) });
-        write.map(AsRef::as_ref)
-    }
-
-    fn windows(&self) -> impl Iterator<Item = (&Arc<Relation>, &Arc<ColumnWindow>)> {
-        self.tables.values().flat_map(|table| table.columns.windows().iter().map(|window| (&table.relation, window)))
+        self.tables.get(table)?.get(key)
     }
 
     /// # Errors
@@ -404,12 +362,6 @@ impl WriteSet {
         }
     }
 
-    fn entries(&self) -> impl Iterator<Item = (&Arc<Relation>, EntityKey, Arc<NetWrite>)> {
-        self.tables
-            .values()
-            .flat_map(|table| table.writes.moment().iter().map(|(key, write)| (&table.relation, key, write)))
-    }
-
     fn put(
         &mut self,
         relation: &Arc<Relation>,
@@ -420,7 +372,6 @@ impl WriteSet {
         now: EdmDateTime,
     ) -> SqlResult<()> {
         let name = &relation.stored;
-        let is_nothing = base.is_none() && values.is_none();
         let (key, base, values, bytes) = match (base, values) {
             (None, None) => (key, None, None, 0),
             // Most writes are this one: it is measured without a copy of the entity.
@@ -438,61 +389,25 @@ impl WriteSet {
         let rules = self.rules(name);
         self.check_room(rules, bytes)?;
         let table = table_of(&mut self.tables, relation);
-        if !table.columns.is_empty() {
-            table.fold_columns();
-        }
-        let TableWrites { writes, observed, .. } = table;
-        if let Some(values) = values.as_ref().filter(|values| relation.open && !observed.covers(&values.after)) {
-            Arc::make_mut(observed).observe(&values.after);
+        if let Some(values) = values.as_ref().filter(|values| relation.open && !table.observed.covers(&values.after)) {
+            Arc::make_mut(&mut table.observed).observe(&values.after);
         }
         let kept = values.map(|values| self.keeper.keep(values)).transpose()?;
-        if let Some(before) = writes.get(&key) {
+        let write = NetWrite { base, kept, written: now, bytes, replaces };
+        if let Some(before) = table.get(&key) {
             self.totals.remove(rules, name, &key.partition, before.bytes);
         }
-        if is_nothing {
-            writes.remove(&key);
-        } else {
+        if !write.is_nothing() {
             self.totals.add(rules, name, &key.partition, bytes);
-            writes.insert(key, Arc::new(NetWrite { base, kept, written: now, bytes, replaces }));
         }
+        table.put(key, write);
         Ok(())
     }
 }
 
 /// What is collected for a table, be it nothing yet.
-fn table_of<'t>(tables: &'t mut Tables, relation: &Arc<Relation>) -> &'t mut TableWrites<Layers<Arc<NetWrite>>> {
-    tables.entry(relation.stored.clone()).or_insert_with(|| TableWrites {
-        relation: Arc::clone(relation),
-        writes: Layers::default(),
-        columns: ColumnWrites::default(),
-        observed: Arc::default(),
-    })
-}
-
-impl TableWrites<Layers<Arc<NetWrite>>> {
-    /// All that was written.
-    fn all(&self) -> Moment<Arc<NetWrite>> {
-        match self.columns.is_empty() {
-            true => self.writes.moment(),
-            false => self.writes.moment().with(self.columns.rows()),
-        }
-    }
-
-    /// Has what was written as columns among all other writes.
-    fn fold_columns(&mut self) {
-        self.writes.add(self.columns.rows());
-        self.columns = ColumnWrites::default();
-    }
-}
-
-fn into_operations(
-    mut table: TableWrites<Layers<Arc<NetWrite>>>,
-) -> (Arc<Relation>, impl Iterator<Item = SqlResult<Operation>>) {
-    if !table.columns.is_empty() {
-        table.fold_columns();
-    }
-    let writes = table.writes.into_entries();
-    (table.relation, writes.map(|(key, write)| NetWrite::into_operation(write, key)))
+fn table_of<'t>(tables: &'t mut Tables, relation: &Arc<Relation>) -> &'t mut TableWrites {
+    tables.entry(relation.stored.clone()).or_insert_with(|| TableWrites::new(relation))
 }
 
 fn too_large(most: usize) -> Box<SqlError> {

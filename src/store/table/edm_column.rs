@@ -1,8 +1,10 @@
 //! The values of one property of many entities, as a column of its EDM type.
 
 use arrow::array::{
-    Array, BinaryArray, BooleanArray, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array, StringArray,
+    Array, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array, StringArray,
+    UInt64Array,
 };
+use arrow::compute::take;
 use uuid::Uuid;
 
 use super::TypeSet;
@@ -78,6 +80,21 @@ impl EdmColumn {
             }
             other => TypeSet::of_type(other.edm_type()),
         }
+    }
+
+    /// The values of some rows.
+    pub(super) fn some(&self, rows: &UInt64Array) -> Option<Self> {
+        let array = take(self.array(), rows, None).ok()?;
+        Some(match self {
+            EdmColumn::String(_) => EdmColumn::String(array.as_string_opt()?.clone()),
+            EdmColumn::Int32(_) => EdmColumn::Int32(array.as_primitive_opt()?.clone()),
+            EdmColumn::Int64(_) => EdmColumn::Int64(array.as_primitive_opt()?.clone()),
+            EdmColumn::Double(_) => EdmColumn::Double(array.as_primitive_opt()?.clone()),
+            EdmColumn::Boolean(_) => EdmColumn::Boolean(array.as_boolean_opt()?.clone()),
+            EdmColumn::DateTime(_) => EdmColumn::DateTime(array.as_primitive_opt()?.clone()),
+            EdmColumn::Guid(_) => EdmColumn::Guid(array.as_fixed_size_binary_opt()?.clone()),
+            EdmColumn::Binary(_) => EdmColumn::Binary(array.as_binary_opt()?.clone()),
+        })
     }
 
     fn array(&self) -> &dyn Array {

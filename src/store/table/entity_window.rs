@@ -1,7 +1,9 @@
 //! What is written as columns: entities that are new, or known.
 
-use super::{Batch, BatchError, KnownEntities, NewEntities};
-use crate::model::{EntityKeys, TableName};
+use arrow::array::UInt64Array;
+
+use super::{Batch, BatchError, EdmColumn, KnownChange, KnownEntities, NewEntities};
+use crate::model::{EntityKeys, PropertyName, TableName};
 
 /// Writes to one table as columns, in legal entity group transactions.
 #[derive(Debug, Clone)]
@@ -62,6 +64,29 @@ impl EntityWindow {
         match self {
             EntityWindow::New(new) => new.transaction(index).collect(),
             EntityWindow::Known(known) => known.transaction(index).collect(),
+        }
+    }
+
+    /// Some of the rows, by their places, which ascend. `None` where they are not known to be legal: that is not expected.
+    pub fn some(&self, places: &[usize]) -> Option<Self> {
+        let rows = UInt64Array::from_iter_values(places.iter().map(|place| *place as u64));
+        let of = |columns: &[(PropertyName, EdmColumn)]| {
+            columns.iter().map(|(name, column)| Some((name.clone(), column.some(&rows)?))).collect::<Option<Vec<_>>>()
+        };
+        let mut keys = EntityKeys::with_capacity(places.len());
+        for (partition, row) in places.iter().map(|place| self.keys().pair(*place)) {
+            keys.push(partition, row).ok()?;
+        }
+        match self {
+            EntityWindow::New(new) => NewEntities::new(new.table(), keys, of(new.columns())?).map(EntityWindow::New),
+            EntityWindow::Known(known) => {
+                let versions = places.iter().map(|place| known.versions()[*place].clone()).collect();
+                let change = match known.change() {
+                    KnownChange::Delete => KnownChange::Delete,
+                    KnownChange::Merge(columns) => KnownChange::Merge(of(columns)?),
+                };
+                KnownEntities::new(known.table(), keys, versions, change).map(EntityWindow::Known)
+            }
         }
     }
 
