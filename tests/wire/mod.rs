@@ -20,6 +20,7 @@ mod locks;
 mod logins;
 mod lost_updates;
 mod malformed;
+mod many_rows_in_blocks;
 mod modifiers;
 mod mounts;
 mod notify;

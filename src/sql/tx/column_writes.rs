@@ -101,8 +101,9 @@ impl ColumnWrites {
     pub(super) fn push(&mut self, window: ColumnWindow) {
         if let Some(rows) = self.rows.get() {
             self.earlier = Some((self.windows.len(), rows.clone()));
-            self.rows = Arc::default();
         }
+        // Copies of before have rows of their own.
+        self.rows = Arc::default();
         Arc::make_mut(&mut self.windows).push(Arc::new(window));
     }
 
