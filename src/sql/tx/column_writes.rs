@@ -16,6 +16,9 @@ use super::layers::Moment;
 use super::net_write::NetWrite;
 use super::spill::{Kept, Values};
 
+/// What each row takes besides its values, until all of them are written at once.
+const ROW_BYTES: usize = 128;
+
 /// Rows of one statement, or a part of them, all of them locked.
 pub(crate) struct ColumnWindow {
     entities: EntityWindow,
@@ -44,6 +47,11 @@ impl ColumnWindow {
 
     pub(super) fn entities(&self) -> &EntityWindow {
         &self.entities
+    }
+
+    /// What it takes until it is committed.
+    pub(super) fn bytes(&self) -> usize {
+        self.entities.bytes() + ROW_BYTES * self.keys().len()
     }
 
     /// What the row at a place shall be.

@@ -19,7 +19,8 @@ use super::column_writes::ColumnWindow;
 use super::values;
 use crate::statistics::Memory;
 
-/// What one transaction may write, in bytes of the `$batch` body: a store takes a commit in one piece, in memory.
+/// What one transaction may write, as it takes memory when it is committed: a store takes that in one piece. Of rows that are
+/// collected one by one it is told by what they take in the `$batch` body.
 const TRANSACTION_MAX_BYTES: usize = 1 << 30;
 
 /// The memory that the collected writes of all transactions share, and where the rest goes.
@@ -43,7 +44,7 @@ impl WriteSpace {
         Arc::new(Self { limit: *limit, used: AtomicUsize::new(0), folder: folder.clone(), transaction_max })
     }
 
-    /// How many bytes of the `$batch` body one transaction may write.
+    /// How many bytes one transaction may write.
     pub(crate) fn transaction_max(&self) -> usize {
         self.transaction_max
     }

@@ -21,6 +21,8 @@ pub(super) struct TableWrites {
     pub(super) relation: Arc<Relation>,
     rows: Layers<Arc<NetWrite>>,
     columns: ColumnWrites,
+    /// What all of it takes until it is committed.
+    bytes: usize,
     /// What was written to an open table. It may hold more than is still to be written, never less.
     pub(super) observed: Arc<ObservedSchema>,
 }
@@ -31,6 +33,7 @@ pub(super) struct TableMark {
     relation: Arc<Relation>,
     rows: Moment<Arc<NetWrite>>,
     columns: ColumnWrites,
+    bytes: usize,
     observed: Arc<ObservedSchema>,
 }
 
@@ -38,18 +41,18 @@ impl TableWrites {
     /// Nothing yet.
     pub(super) fn new(relation: &Arc<Relation>) -> Self {
         let (rows, columns, observed) = (Layers::default(), ColumnWrites::default(), Arc::default());
-        Self { relation: Arc::clone(relation), rows, columns, observed }
+        Self { relation: Arc::clone(relation), rows, columns, bytes: 0, observed }
     }
 
     pub(super) fn mark(&self) -> TableMark {
-        let (rows, columns) = (self.rows.moment(), self.columns.clone());
-        TableMark { relation: Arc::clone(&self.relation), rows, columns, observed: Arc::clone(&self.observed) }
+        let (relation, observed) = (Arc::clone(&self.relation), Arc::clone(&self.observed));
+        TableMark { relation, rows: self.rows.moment(), columns: self.columns.clone(), bytes: self.bytes, observed }
     }
 
     /// As it was at the mark, to go on from there.
     pub(super) fn at(mark: &TableMark) -> Self {
-        let (rows, columns) = (Layers::at(&mark.rows), mark.columns.clone());
-        Self { relation: Arc::clone(&mark.relation), rows, columns, observed: Arc::clone(&mark.observed) }
+        let (relation, observed) = (Arc::clone(&mark.relation), Arc::clone(&mark.observed));
+        Self { relation, rows: Layers::at(&mark.rows), columns: mark.columns.clone(), bytes: mark.bytes, observed }
     }
 
     /// A statement is complete: see [`Layers::settle`].
@@ -60,6 +63,11 @@ impl TableWrites {
     /// What readers inside the transaction see of it, as it is now.
     pub(super) fn own_writes(&self) -> OwnWrites {
         OwnWrites::new(self.rows.moment(), self.columns.clone(), Arc::clone(&self.observed))
+    }
+
+    /// What all of it takes until it is committed.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether something is collected. Rows that were taken back may be counted where there are columns.
@@ -74,6 +82,8 @@ impl TableWrites {
 
     /// Puts what is to become of a row above all that was collected of it before.
     pub(super) fn put(&mut self, key: EntityKey, write: NetWrite) {
+        self.bytes -= self.rows.get(&key).map_or(0, |before| before.bytes);
+        self.bytes += write.bytes;
         // Of an insertion that is taken back nothing is left, but where columns have it.
         if write.is_nothing() && self.columns.get(&key).is_none() {
             self.rows.remove(&key);
@@ -84,6 +94,7 @@ impl TableWrites {
 
     /// Adds rows, none of which the transaction has written before.
     pub(super) fn push(&mut self, window: ColumnWindow) {
+        self.bytes += window.bytes();
         self.columns.push(window);
     }
 

@@ -29,7 +29,6 @@ pub(super) struct Totals {
     pub other_partitions: usize,
     /// Those of tables of which all is committed, or nothing.
     pub free_operations: usize,
-    pub free_bytes: usize,
     /// Those of tables that nobody sees before the commit.
     pub unseen_operations: usize,
 }
@@ -48,7 +47,6 @@ impl Totals {
             Rules::Egt => {}
             Rules::None => {
                 self.free_operations += 1;
-                self.free_bytes += bytes;
                 return;
             }
             Rules::Unseen => {
@@ -70,7 +68,6 @@ impl Totals {
         match (rules, entities.keys().pairs().next()) {
             (Rules::None, _) => {
                 self.free_operations += entities.len();
-                self.free_bytes += bytes.iter().sum::<usize>();
             }
             (Rules::Unseen, _) => self.unseen_operations += entities.len(),
             (Rules::Egt, None) => {}
@@ -97,7 +94,6 @@ impl Totals {
         match rules {
             Rules::None => {
                 self.free_operations -= entities.len();
-                self.free_bytes -= bytes.iter().sum::<usize>();
             }
             Rules::Unseen => self.unseen_operations -= entities.len(),
             Rules::Egt => {
@@ -131,7 +127,6 @@ impl Totals {
             Rules::Egt => {}
             Rules::None => {
                 self.free_operations -= 1;
-                self.free_bytes -= bytes;
                 return;
             }
             Rules::Unseen => {

@@ -233,7 +233,7 @@ impl WriteSet {
     pub(crate) fn write_columns(&mut self, relation: &Arc<Relation>, window: ColumnWindow) -> SqlResult<()> {
         let (name, entities) = (&relation.stored, window.entities());
         let (rules, bytes) = (self.rules(name), entities.operations_bytes());
-        self.check_room(rules, bytes.iter().sum())?;
+        self.check_room(rules, window.bytes())?;
         self.totals.add_columns(rules, name, entities, &bytes);
         table_of(&mut self.tables, relation).push(window);
         Ok(())
@@ -355,11 +355,13 @@ impl WriteSet {
     /// # Errors
     /// 54000 when there is no room for so many bytes more.
     fn check_room(&self, rules: Rules, bytes: usize) -> SqlResult<()> {
-        let most = self.keeper.space().transaction_max();
-        match rules != Rules::Unseen && self.totals.payload_bytes + self.totals.free_bytes + bytes > most {
-            true => Err(too_large(most)),
-            false => Ok(()),
+        if rules == Rules::Unseen {
+            return Ok(());
         }
+        let most = self.keeper.space().transaction_max();
+        let seen = self.tables.iter().filter(|(name, _)| self.rules(name) != Rules::Unseen);
+        let kept: usize = seen.map(|(_, table)| table.bytes()).sum();
+        if kept + bytes > most { Err(too_large(most)) } else { Ok(()) }
     }
 
     fn put(
