@@ -48,6 +48,11 @@ pub(super) struct UpdateExisting {
     meant: Arc<MeantChange>,
     rows: RowUpdate,
     met: MetRows,
+    /// Where each new value is just that of a column of the incoming row, and all rows are changed: which columns. Then nothing
+    /// is computed.
+    excluded: Option<Vec<usize>>,
+    /// RETURNING shows the rows.
+    shows: bool,
     query: BoundQuery,
     /// The query over no rows.
     planned: PlannedQuery,
@@ -245,6 +250,7 @@ impl UpdateExisting {
         let (set, values) = SetClause::of(relation, &meant.change.relation, &update.assigned, planner.reading())?;
         let rows =
             MetRows { target: meant.change.target, excluded: update.excluded, ordinal: meant.change.range.len() };
+        let excluded = only_excluded(relation, update, &set, &values);
         let mut targets = vec![rows.ordinal_column()];
         targets.extend(values);
         let mut query = meant.query(Vec::new(), update.filter.clone(), targets);
@@ -253,7 +259,8 @@ impl UpdateExisting {
         let planned = meant.plan_over(planner, &query, &rows.given(&none, &none)?).await?;
         let planned = planned.assigned_to(set.receivers(1))?;
         let rows_of = RowUpdate::prepare(planner, relation, set)?;
-        Ok(Self { meant: meant.clone(), rows: rows_of, met: rows, query, planned })
+        let shows = !meant.change.returning.is_empty();
+        Ok(Self { meant: meant.clone(), rows: rows_of, met: rows, excluded, shows, query, planned })
     }
 
     /// Whether every inserted column but the key is set from EXCLUDED, and nothing else: then Insert Or Merge does it.
@@ -290,9 +297,20 @@ impl UpdateExisting {
     ) -> SqlResult<(Vec<RecordBatch>, Vec<usize>)> {
         let rows: Vec<usize> = existing.iter().map(|(row, _)| *row).collect();
         let stored: Vec<&StoredEntity> = existing.iter().map(|(_, stored)| stored).collect();
-        let before = relation_rows(self.rows.relation(), &stored)?;
-        let given = self.met.given(&before, &pick(incoming, &rows)?)?;
+        let incoming = pick(incoming, &rows)?;
         let changes = self.rows.changes.bind(planner)?;
+        if let Some(excluded) = &self.excluded {
+            let mut values: Vec<ArrayRef> = excluded.iter().map(|column| incoming.column(*column).clone()).collect();
+            let mut after = Vec::new();
+            if self.shows || self.rows.need_whole_rows() {
+                let before = relation_rows(self.rows.relation(), &stored)?;
+                after.push(changes.apply(before.columns().to_vec(), stored.len(), &mut values)?);
+            }
+            self.write_rows(writes, &stored, &values, looked_for).await?;
+            return Ok((after, rows));
+        }
+        let before = relation_rows(self.rows.relation(), &stored)?;
+        let given = self.met.given(&before, &incoming)?;
         let mut batches = self.meant.run_over(planner, (&self.query, &self.planned), parameters, &given).await?;
         let (mut after, mut met) = (Vec::new(), Vec::new());
         while let Some(batch) = batches.next().await {
@@ -303,22 +321,56 @@ impl UpdateExisting {
             let mut values = self.rows.set.values(&batch, 1)?;
             let before = pick(&before, &found)?;
             let changed = changes.apply(before.columns().to_vec(), before.num_rows(), &mut values)?;
-            if let Some(looked_for) = looked_for {
-                let bases: Vec<&StoredEntity> = found.iter().map(|ordinal| stored[*ordinal]).collect();
-                bases.iter().try_for_each(|base| once(writes, &base.entity.key))?;
-                self.rows.write_many(writes, &bases, &values, looked_for).await?;
-            } else {
-                for (row, ordinal) in found.iter().enumerate() {
-                    let base = stored[*ordinal];
-                    once(writes, &base.entity.key)?;
-                    self.rows.write(writes, &base.entity.key, &base.etag, &values, row).await?;
-                }
-            }
+            let bases: Vec<&StoredEntity> = found.iter().map(|ordinal| stored[*ordinal]).collect();
+            self.write_rows(writes, &bases, &values, looked_for).await?;
             met.extend(found.iter().map(|ordinal| rows[*ordinal]));
             after.push(changed);
         }
         Ok((after, met))
     }
+
+    /// Writes rows with their new values.
+    async fn write_rows(
+        &self,
+        writes: &mut Writes<'_>,
+        bases: &[&StoredEntity],
+        values: &[ArrayRef],
+        looked_for: Option<&LookedFor>,
+    ) -> SqlResult<()> {
+        if let Some(looked_for) = looked_for {
+            bases.iter().try_for_each(|base| once(writes, &base.entity.key))?;
+            return self.rows.write_many(writes, bases, values, looked_for).await;
+        }
+        for (row, base) in bases.iter().enumerate() {
+            once(writes, &base.entity.key)?;
+            self.rows.write(writes, &base.entity.key, &base.etag, values, row).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The columns of the incoming row that new values are, where each of them is one of the same type, and no condition leaves rows
+/// out.
+fn only_excluded(
+    relation: &Relation,
+    update: &ConflictUpdate,
+    set: &SetClause,
+    values: &[BoundExpr],
+) -> Option<Vec<usize>> {
+    let declared = |column: Option<&RelationColumn>| {
+        column.filter(|column| column.observed.is_none()).map(|column| column.sql_type.clone())
+    };
+    let of = |(target, value): (&TargetColumn, &BoundExpr)| match value.kind {
+        ExprKind::Column { level: 0, entry, column } if entry == update.excluded => {
+            let (to, from) = (declared(target.column(relation))?, declared(relation.columns.get(column))?);
+            (to == from).then_some(column)
+        }
+        _ => None,
+    };
+    if update.filter.is_some() || set.targets().count() != values.len() {
+        return None;
+    }
+    set.targets().zip(values).map(of).collect()
 }
 
 /// The conflict target must be the primary key: it is the only unique thing there is. PostgreSQL looks for it once all

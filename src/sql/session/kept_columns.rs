@@ -94,20 +94,23 @@ impl<'a> KeptColumns<'a> {
                 false => self.columns.iter().position(is_it),
             };
             next = place.unwrap_or(next) + 1;
-            let taken = match (place, PropertyName::parse(name)) {
-                (Some(place), _) => self.columns[place].1.push(row, value),
-                (None, Ok(name)) => {
-                    let mut values = Values::of(value);
-                    let taken = values.push(row, value);
-                    self.columns.push((name, values));
-                    taken
-                }
-                (None, Err(_)) => false,
+            let taken = match place {
+                Some(place) => self.columns[place].1.push(row, value),
+                None => self.push_first(row, name, value),
             };
             self.is_mixed |= !taken;
         })?;
         self.rows += 1;
         Ok(if self.is_mixed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    /// Takes the first value that a property has.
+    fn push_first(&mut self, row: usize, name: &str, value: EdmRef<'_>) -> bool {
+        let Ok(name) = PropertyName::parse(name) else { return false };
+        let mut values = Values::of(value);
+        let taken = values.push(row, value);
+        self.columns.push((name, values));
+        taken
     }
 
     fn finish(self, count: usize) -> Option<Vec<(PropertyName, EdmColumn)>> {
