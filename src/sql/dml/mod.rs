@@ -20,6 +20,7 @@ mod insert_source;
 mod kept_rows;
 mod listed_columns;
 mod looked_for;
+mod many_rows;
 mod merge;
 mod met;
 mod new_rows;

@@ -11,24 +11,18 @@ use std::sync::Arc;
 use tablegate_bind::query::LockStrength;
 use tablegate_store::model::limits::EGT_MAX_OPERATIONS;
 use tablegate_store::model::{
-    ETag, EdmDateTime, Entity, EntityKey, EntityKeys, PartitionKey, Properties, PropertyName, StoredEntity,
+    ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity,
 };
-use tablegate_store::table::{EntityWindow, IfMatch, KnownChange, KnownEntities, Operation, Written};
+use tablegate_store::table::{IfMatch, Operation, Written};
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::changed_keys::ChangedKeys;
-use super::rows::RowsToWrite;
 use crate::engine::Engine;
 use crate::observe::Footprint;
 use crate::reads::Reads;
 use crate::relation::Relation;
 use crate::turns::Pace;
-use crate::tx::{
-    Claims, ColumnWindow, EgtCount, EgtWriter, Found, HeldBackSpace, Transaction, changed_since_snapshot, moved_row,
-};
-
-/// Fewer rows than this are locked one by one.
-const HELD_TOGETHER: usize = 16;
+use crate::tx::{Claims, EgtCount, EgtWriter, Found, HeldBackSpace, Transaction, changed_since_snapshot, moved_row};
 
 /// How a statement's writes are treated.
 pub(crate) enum WriteMode<'a> {
@@ -51,10 +45,10 @@ pub(crate) struct Writes<'a> {
     changed: ChangedKeys,
     has_several_changes: bool,
     /// A row was found that the transaction has written before.
-    has_met_own: bool,
+    pub(super) has_met_own: bool,
     locks_early: bool,
     pace: Pace,
-    held_back: Arc<HeldBackSpace>,
+    pub(super) held_back: Arc<HeldBackSpace>,
 }
 
 /// What happens to a stored entity: properties that get a value, properties that go.
@@ -229,137 +223,6 @@ impl<'a> Writes<'a> {
             return Err(self.relation.duplicate_key(&entity.key));
         }
         self.put_insertion(entity).await
-    }
-
-    /// Adds many rows that must not be there, at once; false where they have to be added one by one. `lines` says where in the
-    /// statement's input each was.
-    ///
-    /// # Errors
-    /// As [`Writes::insert`].
-    pub(crate) async fn insert_rows(&mut self, rows: &RowsToWrite, lines: Option<&[u64]>) -> SqlResult<bool> {
-        let WriteMode::Direct(writer) = &mut self.mode else { return self.collect_new(rows).await };
-        // What one entity group transaction holds is collected first: it may become one.
-        let may_be_one = rows.len() <= EGT_MAX_OPERATIONS && !writer.has_begun();
-        if may_be_one || !writer.takes_new() {
-            return Ok(false);
-        }
-        match rows.new_entities(&self.relation) {
-            Some(entities) => writer.push_columns(entities.into(), lines).await,
-            None => Ok(false),
-        }
-    }
-
-    /// Collects many new rows as columns; false where they have to be collected one by one. That is also where one of them is
-    /// there, or written, already: then it is told which one.
-    async fn collect_new(&mut self, rows: &RowsToWrite) -> SqlResult<bool> {
-        let relation = self.relation.clone();
-        if rows.len() <= EGT_MAX_OPERATIONS || !self.collects_columns() {
-            return Ok(false);
-        }
-        let Some(entities) = rows.new_entities(&relation) else { return Ok(false) };
-        let Some(claims) = self.claims_mut() else { return Ok(false) };
-        if !claims.hold_rows(&relation, entities.keys().pairs(), LockStrength::Update)
-            || claims.first_present(&relation, entities.keys()).await?.is_some()
-        {
-            return Ok(false);
-        }
-        self.collect(entities.into())
-    }
-
-    /// Locks the rows of many keys at once, for a block; false where they have to be locked one by one.
-    pub(super) fn hold_new(&mut self, keys: &EntityKeys) -> bool {
-        let relation = self.relation.clone();
-        let claims = if self.collects_columns() { self.claims_mut() } else { None };
-        claims.is_some_and(|claims| claims.hold_rows(&relation, keys.pairs(), LockStrength::Update))
-    }
-
-    /// Collects rows as columns, which are locked, and as they are expected to be; false where there is no memory for that.
-    pub(super) fn collect(&mut self, entities: EntityWindow) -> SqlResult<bool> {
-        let mut taken = self.held_back.begin();
-        let (WriteMode::Block(transaction) | WriteMode::Implicit(transaction)) = &mut self.mode else {
-            return Ok(false);
-        };
-        if !taken.add(entities.bytes()) {
-            return Ok(false);
-        }
-        let store = Arc::clone(transaction.claims().store_of(&self.relation)?);
-        let window = ColumnWindow::new(entities, self.now, store, taken);
-        transaction.writes_mut().write_columns(&self.relation, window)?;
-        self.check_rules()?;
-        Ok(true)
-    }
-
-    /// Whether a block collects rows as columns.
-    fn collects_columns(&self) -> bool {
-        let is_collected = match &self.mode {
-            WriteMode::Block(transaction) | WriteMode::Implicit(transaction) => {
-                transaction.collects_columns(&self.relation)
-            }
-            WriteMode::OneEgt(_) | WriteMode::Direct(_) => false,
-        };
-        is_collected && !self.relation.open && self.claims().is_some()
-    }
-
-    /// Locks many rows that were found in these versions, at once; false where they have to be locked one by one, to find out
-    /// which one somebody has locked, or changed.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub(super) fn hold_found(
-        &mut self,
-        keys: &EntityKeys,
-        versions: &[ETag],
-        strength: LockStrength,
-    ) -> SqlResult<bool> {
-        let relation = self.relation.clone();
-        if keys.len() < HELD_TOGETHER || !self.collects_columns() {
-            return Ok(false);
-        }
-        let seen = self.reads.readers.of(&relation.stored)?.commit();
-        let Some(claims) = self.claims_mut() else { return Ok(false) };
-        let found = (keys, versions);
-        Ok(claims.hold_rows(&relation, keys.pairs(), strength) && claims.are_unchanged(&relation, found, seen)?)
-    }
-
-    /// A row was found that the transaction has written before.
-    pub(super) fn note_own_row(&mut self) {
-        self.has_met_own = true;
-    }
-
-    /// Whether rows that were read can be written many at a time, where there are many.
-    pub(crate) fn takes_known(&self) -> bool {
-        match &self.mode {
-            WriteMode::Direct(writer) => writer.takes_known(),
-            WriteMode::Block(_) | WriteMode::Implicit(_) => !self.has_met_own && self.collects_columns(),
-            WriteMode::OneEgt(_) => false,
-        }
-    }
-
-    /// Whether [`Writes::write_known`] may take so many rows. What one entity group transaction holds is collected first: it
-    /// may become one.
-    pub(crate) fn takes_known_rows(&self, rows: usize) -> bool {
-        let has_begun = matches!(&self.mode, WriteMode::Direct(writer) if writer.has_begun());
-        (rows > EGT_MAX_OPERATIONS || has_begun) && self.takes_known()
-    }
-
-    /// Changes many rows at once, or removes them, that were read in these versions, and locked in a block; false where they
-    /// have to be written one by one.
-    ///
-    /// # Errors
-    /// 40001 when one of them is not any more what it was; then none of them was changed.
-    pub(crate) async fn write_known(
-        &mut self,
-        keys: EntityKeys,
-        versions: Vec<ETag>,
-        change: KnownChange,
-    ) -> SqlResult<bool> {
-        let Some(entities) = KnownEntities::new(&self.relation.stored, keys, versions, change) else {
-            return Ok(false);
-        };
-        match &mut self.mode {
-            WriteMode::Direct(writer) => writer.push_columns(entities.into(), None).await,
-            WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => self.collect(entities.into()),
-        }
     }
 
     /// Whether all rows of the table may be deleted at once: see [`Writes::clear`].
@@ -572,7 +435,7 @@ impl<'a> Writes<'a> {
         claims.filter(|claims| claims.bind_everybody(self.relation.place()))
     }
 
-    fn claims_mut(&mut self) -> Option<&mut Claims> {
+    pub(super) fn claims_mut(&mut self) -> Option<&mut Claims> {
         let place = self.relation.place();
         let claims = match &mut self.mode {
             WriteMode::Block(t) | WriteMode::OneEgt(t) | WriteMode::Implicit(t) => Some(t.claims_mut()),
@@ -588,7 +451,7 @@ impl<'a> Writes<'a> {
         }
     }
 
-    fn check_rules(&mut self) -> SqlResult<()> {
+    pub(super) fn check_rules(&mut self) -> SqlResult<()> {
         match &mut self.mode {
             WriteMode::Block(transaction) => transaction.check_block_rules(),
             WriteMode::OneEgt(transaction) => transaction.check_statement_rules(),

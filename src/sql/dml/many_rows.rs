@@ -1,0 +1,153 @@
+//! Rows that are written many at a time, as columns: handed on to the store where a statement commits as it goes, collected in a
+//! block.
+//!
+//! A block locks them at once and makes sure that they are as it expects them; so does who looks for rows before it is known what
+//! becomes of them ([`super::looked_for`]). Where that cannot be said of all of them at a glance, they are written one by one.
+
+use std::sync::Arc;
+
+use tablegate_bind::query::LockStrength;
+use tablegate_store::model::limits::EGT_MAX_OPERATIONS;
+use tablegate_store::model::{ETag, EntityKeys};
+use tablegate_store::table::{EntityWindow, KnownChange, KnownEntities};
+use tablegate_types::error::SqlResult;
+
+use super::rows::RowsToWrite;
+use super::writes::{WriteMode, Writes};
+use crate::tx::ColumnWindow;
+
+/// Fewer rows than this are locked one by one.
+const HELD_TOGETHER: usize = 16;
+
+impl Writes<'_> {
+    /// Adds many rows that must not be there, at once; false where they have to be added one by one. `lines` says where in the
+    /// statement's input each was.
+    ///
+    /// # Errors
+    /// As [`Writes::insert`].
+    pub(crate) async fn insert_rows(&mut self, rows: &RowsToWrite, lines: Option<&[u64]>) -> SqlResult<bool> {
+        let WriteMode::Direct(writer) = &mut self.mode else { return self.collect_new(rows).await };
+        // What one entity group transaction holds is collected first: it may become one.
+        let may_be_one = rows.len() <= EGT_MAX_OPERATIONS && !writer.has_begun();
+        if may_be_one || !writer.takes_new() {
+            return Ok(false);
+        }
+        match rows.new_entities(&self.relation) {
+            Some(entities) => writer.push_columns(entities.into(), lines).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Collects many new rows as columns; false where they have to be collected one by one. That is also where one of them is
+    /// there, or written, already: then it is told which one.
+    async fn collect_new(&mut self, rows: &RowsToWrite) -> SqlResult<bool> {
+        let relation = self.relation.clone();
+        if rows.len() <= EGT_MAX_OPERATIONS || !self.collects_columns() {
+            return Ok(false);
+        }
+        let Some(entities) = rows.new_entities(&relation) else { return Ok(false) };
+        let Some(claims) = self.claims_mut() else { return Ok(false) };
+        if !claims.hold_rows(&relation, entities.keys().pairs(), LockStrength::Update)
+            || claims.first_present(&relation, entities.keys()).await?.is_some()
+        {
+            return Ok(false);
+        }
+        self.collect(entities.into())
+    }
+
+    /// Locks the rows of many keys at once, for a block; false where they have to be locked one by one.
+    pub(super) fn hold_new(&mut self, keys: &EntityKeys) -> bool {
+        let relation = self.relation.clone();
+        let claims = if self.collects_columns() { self.claims_mut() } else { None };
+        claims.is_some_and(|claims| claims.hold_rows(&relation, keys.pairs(), LockStrength::Update))
+    }
+
+    /// Collects rows as columns, which are locked, and as they are expected to be; false where there is no memory for that.
+    pub(super) fn collect(&mut self, entities: EntityWindow) -> SqlResult<bool> {
+        let mut taken = self.held_back.begin();
+        let (WriteMode::Block(transaction) | WriteMode::Implicit(transaction)) = &mut self.mode else {
+            return Ok(false);
+        };
+        if !taken.add(entities.bytes()) {
+            return Ok(false);
+        }
+        let store = Arc::clone(transaction.claims().store_of(&self.relation)?);
+        let window = ColumnWindow::new(entities, self.now, store, taken);
+        transaction.writes_mut().write_columns(&self.relation, window)?;
+        self.check_rules()?;
+        Ok(true)
+    }
+
+    /// Whether a block collects rows as columns.
+    fn collects_columns(&self) -> bool {
+        let is_collected = match &self.mode {
+            WriteMode::Block(transaction) | WriteMode::Implicit(transaction) => {
+                transaction.collects_columns(&self.relation)
+            }
+            WriteMode::OneEgt(_) | WriteMode::Direct(_) => false,
+        };
+        is_collected && !self.relation.open && self.claims().is_some()
+    }
+
+    /// Locks many rows that were found in these versions, at once; false where they have to be locked one by one, to find out
+    /// which one somebody has locked, or changed.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(super) fn hold_found(
+        &mut self,
+        keys: &EntityKeys,
+        versions: &[ETag],
+        strength: LockStrength,
+    ) -> SqlResult<bool> {
+        let relation = self.relation.clone();
+        if keys.len() < HELD_TOGETHER || !self.collects_columns() {
+            return Ok(false);
+        }
+        let seen = self.reads.readers.of(&relation.stored)?.commit();
+        let Some(claims) = self.claims_mut() else { return Ok(false) };
+        let found = (keys, versions);
+        Ok(claims.hold_rows(&relation, keys.pairs(), strength) && claims.are_unchanged(&relation, found, seen)?)
+    }
+
+    /// A row was found that the transaction has written before.
+    pub(super) fn note_own_row(&mut self) {
+        self.has_met_own = true;
+    }
+
+    /// Whether rows that were read can be written many at a time, where there are many.
+    pub(crate) fn takes_known(&self) -> bool {
+        match &self.mode {
+            WriteMode::Direct(writer) => writer.takes_known(),
+            WriteMode::Block(_) | WriteMode::Implicit(_) => !self.has_met_own && self.collects_columns(),
+            WriteMode::OneEgt(_) => false,
+        }
+    }
+
+    /// Whether [`Writes::write_known`] may take so many rows. What one entity group transaction holds is collected first: it
+    /// may become one.
+    pub(crate) fn takes_known_rows(&self, rows: usize) -> bool {
+        let has_begun = matches!(&self.mode, WriteMode::Direct(writer) if writer.has_begun());
+        (rows > EGT_MAX_OPERATIONS || has_begun) && self.takes_known()
+    }
+
+    /// Changes many rows at once, or removes them, that were read in these versions, and locked in a block; false where they
+    /// have to be written one by one.
+    ///
+    /// # Errors
+    /// 40001 when one of them is not any more what it was; then none of them was changed.
+    pub(crate) async fn write_known(
+        &mut self,
+        keys: EntityKeys,
+        versions: Vec<ETag>,
+        change: KnownChange,
+    ) -> SqlResult<bool> {
+        let Some(entities) = KnownEntities::new(&self.relation.stored, keys, versions, change) else {
+            return Ok(false);
+        };
+        match &mut self.mode {
+            WriteMode::Direct(writer) => writer.push_columns(entities.into(), None).await,
+            WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => self.collect(entities.into()),
+        }
+    }
+}
