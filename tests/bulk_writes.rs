@@ -463,9 +463,11 @@ async fn rows_of_a_block_are_written_in_turns() {
     let columns: Vec<String> = (0..30).map(|column| format!("c{column} int")).collect();
     execute(&mut session, &format!("CREATE TABLE wide (id int PRIMARY KEY, {})", columns.join(", "))).await.unwrap();
     execute(&mut session, "SET egt.mode = observe").await.unwrap();
-    execute(&mut session, "BEGIN").await.unwrap();
-    // One batch of rows, which come at once and are collected one by one.
-    let insert = format!("INSERT INTO wide SELECT n{} FROM generate_series(1, 8000) AS s(n)", ", n".repeat(30));
+    execute(&mut session, "BEGIN ISOLATION LEVEL REPEATABLE READ").await.unwrap();
+    // One batch of rows, which come at once and are looked for and collected one by one.
+    let values = ", n".repeat(30);
+    let insert =
+        format!("INSERT INTO wide SELECT n{values} FROM generate_series(1, 8000) AS s(n) ON CONFLICT DO NOTHING");
     let (mut whole, mut longest) = (Duration::ZERO, Duration::ZERO);
     {
         let mut statement = std::pin::pin!(execute(&mut session, &insert));

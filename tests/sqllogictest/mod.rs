@@ -23,12 +23,14 @@ const FAILURES_SHOWN: usize = 5;
 /// the service (keys of 512 characters, a rough count of what an entity takes), groups of observe mode, locks that bind
 /// everybody, snapshots of all tables. COMPAT.md has the rows.
 const NOT_ON_AZURE: &[&str] = &[
+    "dml/upsert_many",
     "limits/entities",
     "observe/",
     "pg_catalog/sizes",
     "tx/conflict",
     "tx/for_update",
     "tx/joins",
+    "tx/many_rows_in_block",
     "tx/queue",
     "tx/repeatable_read",
 ];

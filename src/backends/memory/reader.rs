@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tablegate_store::model::{EdmRef, EntityKey, StoredEntity, TableName};
+use tablegate_store::model::{EdmRef, EntityKey, EntityKeys, StoredEntity, TableName};
 use tablegate_store::table::{
     AtOnce, EntityWalk, ObservedSchema, ScanColumns, ScanRequest, ScanStream, StoreError, TableReader, TableSize,
 };
@@ -46,6 +46,11 @@ impl TableReader for MemoryReader {
 
     async fn get(&self, table: &TableName, key: &EntityKey) -> Result<Option<StoredEntity>, StoreError> {
         Ok(find(&self.tables, table)?.get(key).map(|stored| StoredEntity::clone(stored)))
+    }
+
+    async fn first_present(&self, table: &TableName, keys: &EntityKeys) -> Result<Option<usize>, StoreError> {
+        let table = find(&self.tables, table)?;
+        Ok(keys.pairs().position(|(partition, row)| table.get_pair(partition, row).is_some()))
     }
 
     fn get_at_once(

@@ -198,27 +198,31 @@ impl OnConflict {
             OnConflict::DoUpdate(update) if !update.rows.assigns_key() => Some(update),
             _ => return Ok(None),
         };
-        let keys: Vec<EntityKey> = (0..rows.len()).map(|row| rows.key(row)).collect();
-        if keys.iter().any(|key| writes.has_changed(key)) {
-            return Ok(None);
-        }
+        let fresh: Vec<usize> = (0..rows.len()).filter(|row| !writes.has_changed(&rows.key(*row))).collect();
+        let of_fresh = match fresh.len() == rows.len() {
+            true => None,
+            false if update.is_some() => return Err(twice()),
+            false => Some(rows.some(&fresh)?),
+        };
+        let rows = of_fresh.as_ref().unwrap_or(rows);
         let Some((stored, looked_for)) = writes.look_for(rows.keys()).await? else { return Ok(None) };
         let (mut absent, mut existing) = (Vec::new(), Vec::new());
         for (row, stored) in stored.into_iter().enumerate() {
             if let Some(stored) = stored {
-                existing.push((row, stored));
-            } else if writes.first_change(&keys[row])? {
+                existing.push((fresh[row], stored));
+            } else if writes.first_change(&rows.key(row))? {
                 absent.push(row);
             } else if update.is_some() {
                 return Err(twice());
             }
         }
-        let mut outcome = Outcome { inserted: absent, updated: Vec::new(), met: Vec::new() };
-        if outcome.inserted.len() == rows.len() {
+        if absent.len() == rows.len() {
             writes.insert_looked_for(rows, &looked_for).await?;
-        } else if !outcome.inserted.is_empty() {
-            writes.insert_looked_for(&rows.some(&outcome.inserted)?, &looked_for).await?;
+        } else if !absent.is_empty() {
+            writes.insert_looked_for(&rows.some(&absent)?, &looked_for).await?;
         }
+        let inserted = absent.into_iter().map(|row| fresh[row]).collect();
+        let mut outcome = Outcome { inserted, updated: Vec::new(), met: Vec::new() };
         if let Some(update) = update
             && !existing.is_empty()
         {
