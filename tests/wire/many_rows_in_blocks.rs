@@ -200,6 +200,7 @@ async fn run(client: &Client, rng: &mut Rng, model: &mut Model, in_block: bool) 
     check(client, model, &log).await;
 }
 
+#[expect(clippy::print_stdout, reason = "the seed of a run that fails")]
 async fn hold(server: Server) {
     // That of all property tests of a run: `PROPTEST_RNG_SEED` gives it.
     let seed = match Config::default().rng_seed {

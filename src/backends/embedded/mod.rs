@@ -61,7 +61,7 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use tablegate_store::model::{Clock, TableName};
 use tablegate_store::table::{
-    Batch, CommitError, DerivedColumn, GroupError, NewEntities, Parallelism, Promises, Refusals, Renewal,
+    Batch, CommitError, DerivedColumn, EntityWindow, GroupError, NewEntities, Parallelism, Promises, Refusals, Renewal,
     SegmentFigures, SnapshotScope, StagedRows, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome,
     WriteGroup, Written, check_disjoint,
 };
@@ -246,6 +246,9 @@ impl Drop for EmbeddedStore {
     }
 }
 
+/// So many rows of a group are made into bytes by the thread that hands them over.
+const ENCODED_AT_ONCE: usize = 20_000;
+
 #[async_trait]
 impl TableStore for EmbeddedStore {
     fn promises(&self) -> Promises {
@@ -304,7 +307,15 @@ impl TableStore for EmbeddedStore {
         if group.is_empty() {
             return Ok(());
         }
-        let encoded = EncodedGroup::new(group)?;
+        let rows: usize = group.windows.iter().map(EntityWindow::len).sum();
+        let encoded = match rows <= ENCODED_AT_ONCE {
+            true => EncodedGroup::new(group)?,
+            // It would keep the thread from others for too long.
+            false => {
+                let encoded = tokio::task::spawn_blocking(move || EncodedGroup::new(group)).await;
+                encoded.map_err(|error| StoreError::Unavailable(format!("encoding failed: {error}")))??
+            }
+        };
         self.ask(|reply| Job::WriteGroup(encoded, reply)).await
     }
 

@@ -45,11 +45,14 @@ impl Writes<'_> {
     }
 
     /// What is there under each of these keys, which are locked.
-    async fn stored(&self, keys: &EntityKeys) -> SqlResult<Vec<Option<StoredEntity>>> {
+    async fn stored(&mut self, keys: &EntityKeys) -> SqlResult<Vec<Option<StoredEntity>>> {
         let Some(claims) = self.claims() else { return Ok(vec![None; keys.len()]) };
         let first = claims.first_present(&self.relation, keys).await?.unwrap_or(keys.len());
         let mut stored = vec![None; first];
         for place in first..keys.len() {
+            self.pace.give_way().await;
+            // The transaction has written none of them: it had locked those.
+            let Some(claims) = self.claims() else { break };
             stored.push(claims.now(&self.relation, &keys.key(place)).await?);
         }
         Ok(stored)

@@ -45,6 +45,7 @@ impl Writes<'_> {
         if rows.len() <= EGT_MAX_OPERATIONS || !self.collects_columns() {
             return Ok(false);
         }
+        self.pace.give_way().await;
         let Some(entities) = rows.new_entities(&relation) else { return Ok(false) };
         let Some(claims) = self.claims_mut() else { return Ok(false) };
         if !claims.hold_rows(&relation, entities.keys().pairs(), LockStrength::Update)

@@ -47,7 +47,7 @@ pub(crate) struct Writes<'a> {
     /// A row was found that the transaction has written before.
     pub(super) has_met_own: bool,
     locks_early: bool,
-    pace: Pace,
+    pub(super) pace: Pace,
     pub(super) held_back: Arc<HeldBackSpace>,
 }
 
