@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use tablegate_store::model::Entity;
+use tablegate_store::model::limits::EGT_MAX_OPERATIONS;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult, Topic};
 use tablegate_types::sql_type::SqlType;
 
@@ -253,7 +254,11 @@ impl Session {
     ) -> SqlResult<Pass> {
         let reads = run.reads.clone();
         let engine = self.engine.clone();
-        let plain = match self.settings.direct_reads() {
+        // Many rows of a block are collected as columns.
+        let collects_columns = matches!(unit, Unit::Block | Unit::Implicit)
+            && dml.rows_only_added().is_some_and(|rows| rows > EGT_MAX_OPERATIONS)
+            && self.transaction.collects_columns(dml.relation());
+        let plain = match self.settings.direct_reads() && !collects_columns {
             true => dml.plain_rows(parameters, reads.moments.reading()),
             false => None,
         };
