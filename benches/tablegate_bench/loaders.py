@@ -171,9 +171,9 @@ class Loaders:
         csv, rows = self.work / "loaded.csv", self.entities
         for name, (columns, write) in loads.sources().items():
             write(csv, rows)
-            for in_block in (False, True):
-                where = f"COPY FROM, {rows:,} rows, {name}{loads.IN_BLOCK if in_block else ''}"
-                self.seen(where, lambda server, watched: loads.load(server, columns, csv, in_block, watched))
+            for way in (loads.ALONE, loads.MAKING, loads.LATER):
+                where = f"COPY FROM, {rows:,} rows, {name}{way}"
+                self.seen(where, lambda server, watched: loads.load(server, columns, csv, way, watched))
             csv.unlink()
         columns, write = loads.sources()[loads.ONE_KEY]
         write(csv, rows)

@@ -77,7 +77,14 @@ impl Step {
     }
 
     fn sql(&self, table: &str, keys: Keys) -> String {
-        let inserted = format!("INSERT INTO {table} SELECT k, k * 2, 's' || k FROM {}", keys.series());
+        let inserted = match keys.every {
+            // As mappers send them.
+            2 => {
+                let rows: Vec<String> = keys.all().map(|k| format!("({k}, {}, 's{k}')", k * 2)).collect();
+                format!("INSERT INTO {table} VALUES {}", rows.join(", "))
+            }
+            _ => format!("INSERT INTO {table} SELECT k, k * 2, 's' || k FROM {}", keys.series()),
+        };
         let condition = keys.condition();
         match self {
             Step::Insert => inserted,

@@ -254,11 +254,14 @@ impl Session {
     ) -> SqlResult<Pass> {
         let reads = run.reads.clone();
         let engine = self.engine.clone();
-        // Many rows of a block are collected as columns.
-        let collects_columns = matches!(unit, Unit::Block | Unit::Implicit)
-            && dml.rows_only_added().is_some_and(|rows| rows > EGT_MAX_OPERATIONS)
-            && self.transaction.collects_columns(dml.relation());
-        let plain = match self.settings.direct_reads() && !collects_columns {
+        // Many rows are written as columns.
+        let are_columns = dml.rows_only_added().is_some_and(|rows| rows > EGT_MAX_OPERATIONS)
+            && match unit {
+                Unit::Block | Unit::Implicit => self.transaction.collects_columns(dml.relation()),
+                Unit::Direct | Unit::Unseen => true,
+                Unit::OneEgt => false,
+            };
+        let plain = match self.settings.direct_reads() && !are_columns {
             true => dml.plain_rows(parameters, reads.moments.reading()),
             false => None,
         };
