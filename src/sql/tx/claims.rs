@@ -282,7 +282,7 @@ impl Claims {
     /// These rows were committed in the places of others.
     pub(crate) fn note_replaced(&self, rows: Vec<(StoredTable, EntityKey, ETag)>) {
         for (table, key, version) in rows {
-            self.held.note_replaced(&table, &key, version);
+            self.held.note_replaced(&table, &key, &version);
         }
     }
 

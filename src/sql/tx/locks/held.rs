@@ -173,13 +173,13 @@ impl HeldLocks {
     }
 
     /// A row was committed in the place of the one that had this version, and is locked still.
-    pub(crate) fn note_replaced(&self, table: &StoredTable, key: &EntityKey, version: ETag) {
-        self.locks.note_replaced(&Target::row(table, key), version);
+    pub(crate) fn note_replaced(&self, table: &StoredTable, key: &EntityKey, version: &ETag) {
+        self.locks.replaced.note(table, key, version);
     }
 
-    /// Whether the row that had this version is gone, and another one in its place, as far as those know who waited for it.
+    /// Whether the row that had this version is gone, and another one in its place, as far as that is remembered.
     pub(crate) fn is_replaced(&self, table: &StoredTable, key: &EntityKey, version: &ETag) -> bool {
-        self.locks.is_replaced(&Target::row(table, key), version)
+        self.locks.replaced.holds(table, key, version)
     }
 
     pub(crate) fn holds_rows(&self) -> bool {

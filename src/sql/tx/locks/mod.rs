@@ -23,6 +23,7 @@ mod many;
 mod memory;
 mod mode;
 mod registry;
+mod replaced;
 #[cfg(test)]
 mod tests;
 mod weak;

@@ -14,12 +14,13 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use smallvec::{SmallVec, smallvec};
 use tablegate_bind::query::LockStrength;
-use tablegate_store::model::{ETag, EntityKey};
+use tablegate_store::model::EntityKey;
 use tablegate_store::table::SeededHash;
 use tokio::sync::oneshot;
 
 use super::many::{HashedRows, ManyRows, NoteId};
 use super::mode::{Mode, Modes};
+use super::replaced::ReplacedRows;
 use super::weak::{Noted, Strong, WeakLocks, is_weak};
 use crate::place::StoredTable;
 use crate::statistics::{Counter, LockFigures, TimeCounter};
@@ -84,6 +85,7 @@ pub(crate) struct Locks {
     shards: Vec<Mutex<Shard>>,
     weak: WeakLocks,
     many: ManyRows,
+    pub(super) replaced: ReplacedRows,
     key_hash: SeededHash,
     last_transaction: AtomicU64,
     /// What each waiting transaction waits for. Locked before a shard, never after.
@@ -138,9 +140,6 @@ struct Lock {
 #[derive(Default)]
 struct More {
     queue: VecDeque<Waiter>,
-    /// The version of a row in whose place another row was committed under this lock: those who waited for it learn so that it is
-    /// gone.
-    replaced: Option<ETag>,
 }
 
 struct Holder {
@@ -169,6 +168,7 @@ impl Locks {
             shards,
             weak: WeakLocks::default(),
             many: ManyRows::default(),
+            replaced: ReplacedRows::default(),
             key_hash: SeededHash::default(),
             last_transaction: AtomicU64::new(0),
             waiting: Mutex::default(),
@@ -360,22 +360,6 @@ impl Locks {
             entry.remove();
             self.give_room_back(&mut shard);
         }
-    }
-
-    /// A row was committed in the place of the one that had this version.
-    pub(super) fn note_replaced(&self, target: &Target, version: ETag) {
-        let (mut shard, hash) = self.shard(target);
-        if let Some((_, lock)) = shard.find_mut(hash, |(locked, _)| locked == target) {
-            lock.more_mut().replaced = Some(version);
-        }
-    }
-
-    /// Whether that was done while somebody waited.
-    pub(super) fn is_replaced(&self, target: &Target, version: &ETag) -> bool {
-        let (shard, hash) = self.shard(target);
-        shard
-            .find(hash, |(locked, _)| locked == target)
-            .is_some_and(|(_, lock)| lock.more.as_ref().is_some_and(|more| more.replaced.as_ref() == Some(version)))
     }
 
     /// The transactions that must end, or give up, before this one gets what it waits for.
