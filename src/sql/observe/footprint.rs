@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use tablegate_store::model::EntityKeys;
 use tablegate_store::table::payload;
 use xxhash_rust::xxh64::xxh64;
 
@@ -72,6 +73,13 @@ impl Footprint {
         if is_new && self.partitions.len() < NAMED {
             let table = bounded(&relation.name, NAME_MAX_CHARS);
             self.partitions.push(format!("{table}/{}", bounded(partition, NAME_MAX_CHARS)));
+        }
+    }
+
+    /// Adds an operation on each of these entities, and what each takes in the body.
+    pub(crate) fn add_rows(&mut self, relation: &Relation, keys: &EntityKeys, bytes: &[usize]) {
+        for ((partition, _), bytes) in keys.pairs().zip(bytes) {
+            self.add(relation, partition, 1, *bytes);
         }
     }
 

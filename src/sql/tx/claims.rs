@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{ETag, EntityKey, EntityKeys, StoredEntity};
-use tablegate_store::table::{AtOnce, ScanColumns, TableStore};
+use tablegate_store::table::{AtOnce, ScanColumns, TableReader, TableStore};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::locks::{HeldLocks, LockError, LockWait, Locks, Mark, TableMode};
@@ -223,9 +223,7 @@ impl Claims {
         }
         let no_columns = ScanColumns::new(Vec::new());
         for (pair, version) in keys.pairs().zip(versions) {
-            let found = reader.get_at_once(&relation.stored, pair, &no_columns, &mut |_, _| true)?;
-            if !matches!(found, AtOnce::Entity(timestamp) if version.timestamp().is_ok_and(|known| known == timestamp))
-            {
+            if !is_at_once(&*reader, relation, pair, version, &no_columns)? {
                 return Ok(false);
             }
         }
@@ -252,8 +250,7 @@ impl Claims {
         let reader = self.stores.at(relation.place())?.reader();
         let no_columns = ScanColumns::new(Vec::new());
         for (key, version) in found {
-            let at_once = reader.get_at_once(&relation.stored, key.as_pair(), &no_columns, &mut |_, _| true)?;
-            if matches!(at_once, AtOnce::Entity(timestamp) if ETag::of_timestamp(timestamp) == *version) {
+            if is_at_once(&*reader, relation, key.as_pair(), version, &no_columns)? {
                 continue;
             }
             let found = self.compare(relation, key, version).await?;
@@ -301,6 +298,18 @@ impl Claims {
     pub(crate) fn mark(&mut self) -> Mark {
         self.held.mark()
     }
+}
+
+/// Whether a row is known, without waiting, to be in this version still.
+fn is_at_once(
+    reader: &dyn TableReader,
+    relation: &Relation,
+    pair: (&str, &str),
+    version: &ETag,
+    no_columns: &ScanColumns,
+) -> SqlResult<bool> {
+    let found = reader.get_at_once(&relation.stored, pair, no_columns, &mut |_, _| true)?;
+    Ok(matches!(found, AtOnce::Entity(timestamp) if ETag::of_timestamp(timestamp) == *version))
 }
 
 /// A transaction that reads one snapshot met a row that was changed since (40001).

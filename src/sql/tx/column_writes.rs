@@ -22,6 +22,8 @@ const ROW_BYTES: usize = 128;
 /// Rows of one statement, or a part of them, all of them locked.
 pub(crate) struct ColumnWindow {
     entities: EntityWindow,
+    /// What each operation adds to the body of a transaction, by the places of keys: counted once.
+    operations_bytes: Vec<usize>,
     written: EdmDateTime,
     /// Where those are that are changed.
     store: Arc<dyn TableStore>,
@@ -42,11 +44,16 @@ pub(super) struct ColumnWrites {
 impl ColumnWindow {
     /// Of a store that commits groups, which looks up a row at once.
     pub(crate) fn new(entities: EntityWindow, written: EdmDateTime, store: Arc<dyn TableStore>, taken: Taken) -> Self {
-        Self { entities, written, store, taken }
+        let operations_bytes = entities.operations_bytes();
+        Self { entities, operations_bytes, written, store, taken }
     }
 
     pub(super) fn entities(&self) -> &EntityWindow {
         &self.entities
+    }
+
+    pub(super) fn operations_bytes(&self) -> &[usize] {
+        &self.operations_bytes
     }
 
     /// What it takes until it is committed.
@@ -78,16 +85,15 @@ impl ColumnWindow {
 
     /// All of them, in key order.
     fn rows(self: &Arc<Self>) -> Vec<(EntityKey, Arc<NetWrite>)> {
-        let bytes = self.entities.operations_bytes();
-        let row = |(place, bytes)| (self.keys().key(place), Arc::new(self.write(place, bytes)));
-        let mut rows: Vec<_> = bytes.into_iter().enumerate().map(row).collect();
+        let row = |place| (self.keys().key(place), Arc::new(self.write(place)));
+        let mut rows: Vec<_> = (0..self.keys().len()).map(row).collect();
         if !rows.is_sorted_by(|one, next| one.0 < next.0) {
             rows.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         }
         rows
     }
 
-    fn write(self: &Arc<Self>, place: usize, bytes: usize) -> NetWrite {
+    fn write(self: &Arc<Self>, place: usize) -> NetWrite {
         let in_columns = || Some(Kept::in_columns(Arc::clone(self), place));
         let (base, kept) = match &self.entities {
             EntityWindow::New(_) => (None, in_columns()),
@@ -96,7 +102,7 @@ impl ColumnWindow {
                 KnownChange::Merge(_) => (Some(known.versions()[place].clone()), in_columns()),
             },
         };
-        NetWrite { base, kept, written: self.written, bytes, replaces: false }
+        NetWrite { base, kept, written: self.written, bytes: self.operations_bytes[place], replaces: false }
     }
 }
 
@@ -139,6 +145,11 @@ impl ColumnWrites {
             }
             rows
         })
+    }
+
+    /// All of them, with rows that were written one by one above them.
+    pub(super) fn below(&self, rows: Moment<Arc<NetWrite>>) -> Moment<Arc<NetWrite>> {
+        if self.is_empty() { rows } else { self.rows().with(&rows) }
     }
 
     pub(super) fn get(&self, key: &EntityKey) -> Option<&Arc<NetWrite>> {

@@ -220,9 +220,7 @@ impl EgtWriter {
     async fn send_columns(&mut self, columns: Columns) -> SqlResult<()> {
         if let Some(footprint) = &mut self.footprint {
             let window = &columns.window;
-            for ((partition, _), bytes) in window.keys().pairs().zip(window.operations_bytes()) {
-                footprint.add(&self.relation, partition, 1, bytes);
-            }
+            footprint.add_rows(&self.relation, window.keys(), &window.operations_bytes());
         }
         self.show();
         self.hand_over(Handed::Columns(columns)).await

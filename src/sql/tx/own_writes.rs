@@ -32,7 +32,7 @@ impl OwnWrites {
     fn all(&self) -> &Moment<Arc<NetWrite>> {
         match self.columns.is_empty() {
             true => &self.writes,
-            false => self.all.get_or_init(|| self.columns.rows().with(&self.writes)),
+            false => self.all.get_or_init(|| self.columns.below(self.writes.clone())),
         }
     }
 

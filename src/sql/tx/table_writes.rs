@@ -100,10 +100,7 @@ impl TableWrites {
 
     /// All that was written, row by row in key order.
     pub(super) fn entries(&self) -> impl Iterator<Item = (EntityKey, Arc<NetWrite>)> + use<> {
-        let all = match self.columns.is_empty() {
-            true => self.rows.moment(),
-            false => self.columns.rows().with(&self.rows.moment()),
-        };
+        let all = self.columns.below(self.rows.moment());
         all.iter().filter(|(_, write)| !write.is_nothing())
     }
 
@@ -123,7 +120,7 @@ impl TableWrites {
     pub(super) fn into_operations(self) -> impl Iterator<Item = SqlResult<Operation>> {
         let rows = match self.columns.is_empty() {
             true => self.rows,
-            false => Layers::at(&self.columns.rows().with(&self.rows.moment())),
+            false => Layers::at(&self.columns.below(self.rows.moment())),
         };
         operations(rows)
     }
@@ -137,7 +134,7 @@ impl TableWrites {
         }
         match columns.without(|key| rows.get(key).is_some()) {
             Some(left) => (left.into_windows(), operations(rows)),
-            None => (Vec::new(), operations(Layers::at(&columns.rows().with(&rows.moment())))),
+            None => (Vec::new(), operations(Layers::at(&columns.below(rows.moment())))),
         }
     }
 }

@@ -3,6 +3,7 @@
 use tablegate_store::model::PartitionKey;
 use tablegate_store::table::EntityWindow;
 
+use super::column_writes::ColumnWindow;
 use crate::place::StoredTable;
 
 /// What holds for writes to a table.
@@ -63,19 +64,18 @@ impl Totals {
         self.at_home += usize::from(!other_table && !other_partition);
     }
 
-    /// As [`Totals::add`] of each row of columns, which take so much.
-    pub(super) fn add_columns(&mut self, rules: Rules, table: &StoredTable, entities: &EntityWindow, bytes: &[usize]) {
-        match (rules, entities.keys().pairs().next()) {
-            (Rules::None, _) => {
-                self.free_operations += entities.len();
-            }
-            (Rules::Unseen, _) => self.unseen_operations += entities.len(),
-            (Rules::Egt, None) => {}
-            (Rules::Egt, Some(_)) => {
+    /// As [`Totals::add`] of each row of columns.
+    pub(super) fn add_columns(&mut self, rules: Rules, table: &StoredTable, window: &ColumnWindow) {
+        let entities = window.entities();
+        match rules {
+            Rules::None => self.free_operations += entities.len(),
+            Rules::Unseen => self.unseen_operations += entities.len(),
+            Rules::Egt if entities.is_empty() => {}
+            Rules::Egt => {
                 self.home.get_or_insert_with(|| (table.clone(), entities.keys().key(0).partition));
                 let elsewhere = self.elsewhere(table, entities);
                 self.operations += entities.len();
-                self.payload_bytes += bytes.iter().sum::<usize>();
+                self.payload_bytes += window.operations_bytes().iter().sum::<usize>();
                 self.other_tables += elsewhere.tables;
                 self.other_partitions += elsewhere.partitions;
                 self.at_home += elsewhere.at_home;
@@ -83,23 +83,16 @@ impl Totals {
         }
     }
 
-    /// As [`Totals::remove`] of each row of columns, which take so much.
-    pub(super) fn remove_columns(
-        &mut self,
-        rules: Rules,
-        table: &StoredTable,
-        entities: &EntityWindow,
-        bytes: &[usize],
-    ) {
+    /// As [`Totals::remove`] of each row of columns.
+    pub(super) fn remove_columns(&mut self, rules: Rules, table: &StoredTable, window: &ColumnWindow) {
+        let entities = window.entities();
         match rules {
-            Rules::None => {
-                self.free_operations -= entities.len();
-            }
+            Rules::None => self.free_operations -= entities.len(),
             Rules::Unseen => self.unseen_operations -= entities.len(),
             Rules::Egt => {
                 let elsewhere = self.elsewhere(table, entities);
                 self.operations -= entities.len();
-                self.payload_bytes -= bytes.iter().sum::<usize>();
+                self.payload_bytes -= window.operations_bytes().iter().sum::<usize>();
                 self.other_tables -= elsewhere.tables;
                 self.other_partitions -= elsewhere.partitions;
                 self.at_home -= elsewhere.at_home;

@@ -124,9 +124,7 @@ impl WriteSet {
         let mut totals = Totals::default();
         for (name, table) in &self.tables {
             let (rules, (windows, rows)) = (self.rules(name), table.parts());
-            for entities in windows.iter().map(|window| window.entities()) {
-                totals.add_columns(rules, name, entities, &entities.operations_bytes());
-            }
+            windows.iter().for_each(|window| totals.add_columns(rules, name, window));
             rows.for_each(|(key, write)| totals.add(rules, name, &key.partition, write.bytes));
         }
         self.totals = totals;
@@ -186,10 +184,8 @@ impl WriteSet {
         let mut footprint = Footprint::new();
         for (_, table) in self.tables.iter().filter(|(name, _)| self.rules(name) == Rules::Egt) {
             let (windows, rows) = table.parts();
-            for entities in windows.iter().map(|window| window.entities()) {
-                for ((partition, _), bytes) in entities.keys().pairs().zip(entities.operations_bytes()) {
-                    footprint.add(&table.relation, partition, 1, bytes);
-                }
+            for window in windows {
+                footprint.add_rows(&table.relation, window.entities().keys(), window.operations_bytes());
             }
             rows.for_each(|(key, write)| footprint.add(&table.relation, key.partition.as_str(), 1, write.bytes));
         }
@@ -231,10 +227,9 @@ impl WriteSet {
     /// # Errors
     /// 54000 when the set is as large as it may be.
     pub(crate) fn write_columns(&mut self, relation: &Arc<Relation>, window: ColumnWindow) -> SqlResult<()> {
-        let (name, entities) = (&relation.stored, window.entities());
-        let (rules, bytes) = (self.rules(name), entities.operations_bytes());
+        let (name, rules) = (&relation.stored, self.rules(&relation.stored));
         self.check_room(rules, window.bytes())?;
-        self.totals.add_columns(rules, name, entities, &bytes);
+        self.totals.add_columns(rules, name, &window);
         table_of(&mut self.tables, relation).push(window);
         Ok(())
     }
@@ -300,9 +295,7 @@ impl WriteSet {
     fn remove_table(&mut self, table: &StoredTable) -> Option<TableWrites> {
         let removed = self.tables.remove(table)?;
         let (rules, (windows, rows)) = (self.rules(table), removed.parts());
-        for entities in windows.iter().map(|window| window.entities()) {
-            self.totals.remove_columns(rules, table, entities, &entities.operations_bytes());
-        }
+        windows.iter().for_each(|window| self.totals.remove_columns(rules, table, window));
         for (key, write) in rows {
             self.totals.remove(rules, table, &key.partition, write.bytes);
         }
