@@ -174,7 +174,7 @@ impl<'a> Commit<'a> {
                 if is_kept_as_columns {
                     delta::put(&key, commit, None, engine, writes);
                 }
-                writes.remove(&engine.rows, key);
+                writes.remove(engine.rows_of(&key), key);
                 return Written::Deleted;
             };
             let timestamp = stamps.next_timestamp();
@@ -186,7 +186,7 @@ impl<'a> Commit<'a> {
             if is_kept_as_columns {
                 delta::put(&key, commit, Some(row), engine, writes);
             }
-            writes.insert(&engine.rows, key, row.as_slice());
+            writes.insert(engine.rows_of(&key), key, row.as_slice());
             Written::Entity { etag: ETag::of_timestamp(timestamp), timestamp }
         };
         changes.map(put).collect()

@@ -65,8 +65,8 @@ impl Commit<'_> {
                     delta::put(key, commit, after, engine, writes);
                 }
                 match after {
-                    Some(after) => writes.insert(&engine.rows, key, after),
-                    None => writes.remove(&engine.rows, Slice::from(key)),
+                    Some(after) => writes.insert(engine.rows_of(key), key, after),
+                    None => writes.remove(engine.rows_of(key), Slice::from(key)),
                 }
             }
         }

@@ -18,7 +18,7 @@ impl Committer {
         }
         let rows = table.size.get().map_or(0, |size| size.entities);
         let mut live = self.live.next();
-        let empty = table.renumbered(live.take_number()?);
+        let empty = table.renumbered(live.take_number(name, &self.engine)?);
         self.replace(&table, empty, TableSize::default(), live, self.engine.batch())?;
         Ok(Some(rows))
     }

@@ -365,7 +365,7 @@ impl Committer {
             return Err(StoreError::TableExists(name));
         }
         let mut live = self.live.next();
-        let table = TableMeta::new(live.take_number()?, name.clone());
+        let table = TableMeta::new(live.take_number(&name, &self.engine)?, name.clone());
         table.note_change(live.commit);
         let mut writes = self.engine.batch();
         table.put_new(live.next_number, &self.engine, &mut writes);

@@ -1,6 +1,7 @@
 //! The storage engine with this store's keyspaces, its errors turned into this project's.
 
 use std::io::{self, ErrorKind};
+use std::iter;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -10,10 +11,11 @@ use std::time::{Duration, Instant};
 use fjall::{
     AbstractTree, Database, Iter, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Slice,
 };
+use tablegate_store::model::{TableName, own_tables};
 use tablegate_store::table::{StoreError, StoreFigures};
 
 use super::guard::Folder;
-use super::key_bytes::ByteSpan;
+use super::key_bytes::{self, ByteSpan, FIRST_OWN};
 use super::{EmbeddedOptions, Fsync, journal};
 
 /// What is in memory only and worth being written into files before its time.
@@ -32,7 +34,10 @@ const KEEP_VERSIONS: u64 = 0;
 /// The open engine. Only the commit thread writes; any thread may read, from snapshots.
 pub(super) struct Engine {
     /// Entities, under the keys of [`super::key_bytes`].
-    pub(super) rows: Keyspace,
+    rows: Keyspace,
+    /// Those of the gateway's own tables, which change a little with all that is declared. Among the files of large tables each of
+    /// these changes would have what lies between merged anew. Folders of the first format do not have it.
+    own: Option<Keyspace>,
     /// Tables and what is known about them, under the keys of [`super::meta`].
     pub(super) meta: Keyspace,
     /// How much the tables hold, under the keys of [`super::size`].
@@ -58,6 +63,7 @@ impl Engine {
     /// [`StoreError::Damaged`] when the engine cannot make sense of its files, otherwise what the disk says.
     pub(super) fn open(folder: Arc<Folder>, options: &EmbeddedOptions) -> Result<Self, StoreError> {
         let path = folder.engine();
+        let (memtable_bytes, fsync) = (options.memtable_bytes, options.fsync);
         let open = || {
             // The commit thread flushes and syncs once for all batches of a round.
             let builder = Database::builder(&path).cache_size(options.cache_bytes).manual_journal_persist(true);
@@ -71,11 +77,12 @@ impl Engine {
             let (rows, meta) = (db.keyspace("rows", options)?, db.keyspace("meta", options)?);
             let sizes = db.keyspace("sizes", options)?;
             let (segments, delta) = (db.keyspace("segments", options)?, db.keyspace("delta", options)?);
-            Ok((db, rows, meta, sizes, segments, delta))
+            let own = folder.keeps_own_apart().then(|| db.keyspace("own", options)).transpose()?;
+            let turn = Mutex::default();
+            let (path, folder) = (path.clone(), Arc::clone(&folder));
+            Ok(Self { rows, own, meta, sizes, segments, delta, db, turn, memtable_bytes, path, fsync, folder })
         };
-        let (db, rows, meta, sizes, segments, delta) = guarded(&path, || open().map_err(|e| engine_error(&path, &e)))?;
-        let (memtable_bytes, fsync) = (options.memtable_bytes, options.fsync);
-        Ok(Self { rows, meta, sizes, segments, delta, db, turn: Mutex::default(), memtable_bytes, path, fsync, folder })
+        guarded(&path, || open().map_err(|e| engine_error(&path, &e)))
     }
 
     /// Everything that was written so far.
@@ -92,20 +99,36 @@ impl Engine {
         OwnedWriteBatch::with_capacity(self.db.clone(), writes).durability(None)
     }
 
+    /// Where the row with this key is, and all others of its table.
+    pub(super) fn rows_of(&self, key: &[u8]) -> &Keyspace {
+        self.own.as_ref().filter(|_| key_bytes::is_own(key)).unwrap_or(&self.rows)
+    }
+
+    /// The number of the table of this name that is the `count`th one.
+    pub(super) fn number_of(&self, name: &TableName, count: u32) -> u32 {
+        let is_own = self.own.is_some() && own_tables::contains(name);
+        is_own.then(|| FIRST_OWN.checked_add(count)).flatten().unwrap_or(count)
+    }
+
     /// The row as it was last written, published or not.
     pub(super) fn written_row(&self, key: &[u8]) -> Result<Option<Slice>, StoreError> {
-        self.guarded(|| self.rows.get(key))
+        self.guarded(|| self.rows_of(key).get(key))
     }
 
     /// Whether no row was last written between these keys, nor under them, published or not.
     pub(super) fn has_no_rows(&self, from: &[u8], to: &[u8]) -> Result<bool, StoreError> {
-        let first = || self.rows.range(from..=to).next().map(fjall::Guard::key).transpose();
+        let first = || self.rows_between(from, to).next().map(fjall::Guard::key).transpose();
         Ok(self.guarded(first)?.is_none())
     }
 
-    /// The rows between these keys and under them, as they were last written, published or not.
+    /// The rows of a table between these keys and under them, as they were last written, published or not.
     pub(super) fn rows_between(&self, from: &[u8], to: &[u8]) -> Iter {
-        self.rows.range(from..=to)
+        self.rows_of(from).range(from..=to)
+    }
+
+    /// Those in a span, which is one table's.
+    pub(super) fn rows_in(&self, span: &ByteSpan) -> Iter {
+        self.rows_of(&span.from).range(span.from.as_slice()..span.to.as_slice())
     }
 
     /// Writes a batch, whole or not at all. It is durable after [`Engine::persist`].
@@ -123,25 +146,27 @@ impl Engine {
         }
     }
 
-    /// Writes rows into files of their own, which are durable when it returns: without the journal, and seen at once. `write`
-    /// gives them, in the order of their keys, each key once.
+    /// Writes rows of a table into files of their own, which are durable when it returns: without the journal, and seen at once.
+    /// `write` gives them, in the order of their keys, each key once.
     ///
     /// # Errors
     /// Those of `write`, and what the disk says. Some of the rows may be written then, or all.
     pub(super) fn ingest(
         &self,
+        table: u32,
         write: impl FnOnce(&mut dyn FnMut(&[u8], &[u8]) -> fjall::Result<()>) -> fjall::Result<()>,
     ) -> Result<(), StoreError> {
+        let rows = self.rows_of(&table.to_be_bytes());
         self.guarded(|| {
-            let mut files = self.rows.start_ingestion()?;
+            let mut files = rows.start_ingestion()?;
             write(&mut |key, row| files.write(key, row))?;
             // What is in memory is older than these files, so it goes into a file before them, while nobody can write. Most
             // of it does before that: not by the engine's own threads, which may be busy merging files.
-            if self.rows.tree.active_memtable().size() > FEW_BYTES {
+            if rows.tree.active_memtable().size() > FEW_BYTES {
                 let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
                 self.rotate_all()?;
                 drop(turn);
-                self.rows.tree.flush(&self.rows.tree.get_flush_lock(), KEEP_VERSIONS)?;
+                rows.tree.flush(&rows.tree.get_flush_lock(), KEEP_VERSIONS)?;
             }
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
             self.db.persist(self.persist_mode())?;
@@ -154,7 +179,7 @@ impl Engine {
     /// # Errors
     /// What the disk says.
     pub(super) fn drop_files(&self, span: &ByteSpan) -> Result<(), StoreError> {
-        self.guarded(|| Ok(self.rows.tree.drop_range(span.from.as_slice()..span.to.as_slice())?))
+        self.guarded(|| Ok(self.rows_of(&span.from).tree.drop_range(span.from.as_slice()..span.to.as_slice())?))
     }
 
     /// The least number of a table, from one on and before another, under which there are rows.
@@ -163,15 +188,18 @@ impl Engine {
     /// [`StoreError::Damaged`] when the engine cannot read its files.
     pub(super) fn first_number(&self, from: u32, end: Option<u32>) -> Result<Option<u32>, StoreError> {
         let end = end.map_or(Bound::Unbounded, |end| Bound::Excluded(end.to_be_bytes()));
-        let first = || self.rows.range((Bound::Included(from.to_be_bytes()), end)).next().map(fjall::Guard::key);
-        let key = self.guarded(|| first().transpose())?;
+        let range = (Bound::Included(from.to_be_bytes()), end);
+        // All own numbers are behind all others.
+        let keyspaces = iter::once(&self.rows).chain(&self.own);
+        let first = || keyspaces.filter_map(|rows| rows.range(range).next()).next().map(fjall::Guard::key).transpose();
+        let key = self.guarded(first)?;
         Ok(key.and_then(|key| key.first_chunk().map(|number| u32::from_be_bytes(*number))))
     }
 
     /// Has memory written into files, in the background, once that of one keyspace is full.
     fn begin_flush_full(&self) -> fjall::Result<()> {
         let is_full = |keyspace: &Keyspace| keyspace.tree.active_memtable().size() > self.memtable_bytes;
-        if self.keyspaces().into_iter().any(is_full) { self.rotate_all() } else { Ok(()) }
+        if self.keyspaces().any(is_full) { self.rotate_all() } else { Ok(()) }
     }
 
     /// Of all keyspaces: a journal, which the next start would read, is kept until each of them has a file that is younger.
@@ -182,11 +210,11 @@ impl Engine {
         // The youngest one of the delta may be gone with what was removed from it, and nothing may be written there any more.
         self.delta.insert(BEHIND_DELTA, [])?;
         self.db.persist(self.persist_mode())?;
-        self.keyspaces().into_iter().try_for_each(|keyspace| keyspace.rotate_memtable().map(|_| ()))
+        self.keyspaces().try_for_each(|keyspace| keyspace.rotate_memtable().map(|_| ()))
     }
 
-    fn keyspaces(&self) -> [&Keyspace; 5] {
-        [&self.rows, &self.meta, &self.sizes, &self.segments, &self.delta]
+    fn keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
+        [&self.rows, &self.meta, &self.sizes, &self.segments, &self.delta].into_iter().chain(&self.own)
     }
 
     /// What it tells of itself; what it cannot tell is left out.
@@ -204,7 +232,7 @@ impl Engine {
     /// Bytes of what is in memory only, without what is being written into files. The engine's own count misses what
     /// [`Engine::ingest`] has it write.
     fn memory_bytes(&self) -> u64 {
-        self.keyspaces().iter().map(|keyspace| keyspace.tree.active_memtable().size()).sum()
+        self.keyspaces().map(|keyspace| keyspace.tree.active_memtable().size()).sum()
     }
 
     /// About how many entries the delta's files and memory hold, removed ones and what removed them among them.
@@ -226,7 +254,7 @@ impl Engine {
 
     /// Whether all is written that was to be.
     pub(super) fn is_flushed(&self) -> bool {
-        self.keyspaces().iter().all(|keyspace| keyspace.sealed_memtable_count() == 0)
+        self.keyspaces().all(|keyspace| keyspace.sealed_memtable_count() == 0)
     }
 
     /// Rewrites the delta's files without the entries that no reader sees any more.

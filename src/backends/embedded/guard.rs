@@ -25,7 +25,9 @@ use super::engine::io_error;
 
 const FORMAT: &str = "FORMAT";
 const FORMAT_PREFIX: &str = "tablegate embedded ";
-const FORMAT_VERSION: u32 = 1;
+/// Folders of the first format have the rows of all tables in the same files of the engine's; they stay as they are.
+const FIRST_FORMAT: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 const LOCK: &str = "LOCK";
 /// How often a folder that is in use is looked at.
 const LOOKS: usize = 100;
@@ -38,6 +40,7 @@ const SEGMENTS: &str = "segments";
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
+    format: u32,
     number: File,
     acknowledged: AtomicU64,
     /// Freed when the folder is dropped.
@@ -53,14 +56,21 @@ impl Folder {
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         std::fs::create_dir_all(path).map_err(|e| io_error(path, &e))?;
         let lock = lock(path)?;
-        let is_new = !has_format(path)?;
-        let (number, acknowledged) = open_number(path, is_new)?;
-        if is_new {
+        let format = format_of(path)?;
+        let (number, acknowledged) = open_number(path, format.is_none())?;
+        if format.is_none() {
             write_format(path)?;
         }
-        let folder = Self { path: path.to_owned(), number, acknowledged: acknowledged.into(), _lock: lock };
+        let (path, format, acknowledged) =
+            (path.to_owned(), format.unwrap_or(FORMAT_VERSION), AtomicU64::new(acknowledged));
+        let folder = Self { path, format, number, acknowledged, _lock: lock };
         folder.check_engine()?;
         Ok(folder)
+    }
+
+    /// Whether the rows of the gateway's own tables are in files of their own.
+    pub(super) fn keeps_own_apart(&self) -> bool {
+        self.format > FIRST_FORMAT
     }
 
     pub(super) fn engine(&self) -> PathBuf {
@@ -141,19 +151,19 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
     Err(StoreError::Unavailable(format!("the data folder {} is in use by another process", folder.display())))
 }
 
-/// Whether the folder has the format of this program; false when it has none yet.
-fn has_format(folder: &Path) -> Result<bool, StoreError> {
+/// The format of a folder, which this program knows; `None` when it has none yet.
+fn format_of(folder: &Path) -> Result<Option<u32>, StoreError> {
     let path = folder.join(FORMAT);
     let text = match std::fs::read(&path) {
         Ok(bytes) => String::from_utf8(bytes).unwrap_or_default(),
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(io_error(&path, &e)),
     };
     let version = text.strip_prefix(FORMAT_PREFIX).and_then(|version| version.trim_end().parse::<u32>().ok());
     match version {
-        Some(FORMAT_VERSION) => Ok(true),
+        Some(known @ FIRST_FORMAT..=FORMAT_VERSION) => Ok(Some(known)),
         Some(other) => Err(StoreError::Unavailable(format!(
-            "the data folder {} has format {other}, this program reads and writes format {FORMAT_VERSION}",
+            "the data folder {} has format {other}, this program reads and writes formats up to {FORMAT_VERSION}",
             folder.display()
         ))),
         None => Err(damaged(&path, "it does not name a format".to_owned())),
@@ -226,8 +236,8 @@ mod tests {
     fn another_format_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         drop(Folder::open(folder.path()).unwrap());
-        std::fs::write(folder.path().join(FORMAT), "tablegate embedded 2\n").unwrap();
-        assert!(matches!(Folder::open(folder.path()), Err(StoreError::Unavailable(text)) if text.contains("format 2")));
+        std::fs::write(folder.path().join(FORMAT), "tablegate embedded 3\n").unwrap();
+        assert!(matches!(Folder::open(folder.path()), Err(StoreError::Unavailable(text)) if text.contains("format 3")));
         std::fs::write(folder.path().join(FORMAT), "garbage").unwrap();
         assert!(matches!(Folder::open(folder.path()), Err(StoreError::Damaged { .. })));
     }

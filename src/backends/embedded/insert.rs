@@ -115,7 +115,7 @@ impl PutNew<'_, '_> {
         if notes_changes(self.before, self.building, key, self.commit) {
             delta::put(key, self.commit, Some(self.bytes.as_slice()), self.engine, self.writes);
         }
-        self.writes.insert(&self.engine.rows, key, self.bytes.as_slice());
+        self.writes.insert(self.engine.rows_of(key), key, self.bytes.as_slice());
     }
 }
 

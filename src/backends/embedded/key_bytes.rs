@@ -10,6 +10,10 @@ use tablegate_store::model::{Cut, EntityKey, Span};
 
 /// Bytes of the table's number.
 pub(super) const NUMBER_BYTES: usize = 4;
+/// The first byte of the numbers of the gateway's own tables, behind those of all others.
+const OWN: u8 = 0xff;
+/// The least of these numbers.
+pub(super) const FIRST_OWN: u32 = u32::from_be_bytes([OWN, 0, 0, 0]);
 const END_OF_PARTITION: u8 = 0x00;
 /// Sorts behind [`END_OF_PARTITION`] and before every character of a key.
 const AFTER_PARTITION: u8 = 0x01;
@@ -26,6 +30,11 @@ impl ByteSpan {
     pub(super) fn is_empty(&self) -> bool {
         self.from >= self.to
     }
+}
+
+/// Whether a row's key, or an end of a span, is of one of the gateway's own tables.
+pub(super) fn is_own(key: &[u8]) -> bool {
+    key.first() == Some(&OWN)
 }
 
 /// The key of one entity.

@@ -19,6 +19,7 @@ use tablegate_store::table::{ObservedProperty, ObservedSchema, StoreError, Table
 
 use super::bytes::{Bytes, put_text};
 use super::engine::Engine;
+use super::key_bytes::FIRST_OWN;
 use super::row::{Row, RowError, Shape, Shapes, encode, put_signature};
 use super::segment::{TableSegments, manifest};
 use super::size::{self, Size, forget_size, put_size};
@@ -71,16 +72,17 @@ impl Live {
         }
     }
 
-    /// The number of a further table.
+    /// The number of a further table, of this name.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] when there is none left.
-    pub(super) fn take_number(&mut self) -> Result<u32, StoreError> {
-        let number = self.next_number;
-        let next = number.checked_add(1);
-        self.next_number =
-            next.ok_or_else(|| StoreError::Unavailable("the store is out of table numbers".to_owned()))?;
-        Ok(number)
+    pub(super) fn take_number(&mut self, name: &TableName, engine: &Engine) -> Result<u32, StoreError> {
+        let count = self.next_number;
+        if count >= FIRST_OWN {
+            return Err(StoreError::Unavailable("the store is out of table numbers".to_owned()));
+        }
+        self.next_number = count + 1;
+        Ok(engine.number_of(name, count))
     }
 
     /// What every commit writes.
@@ -320,7 +322,8 @@ impl Loading {
             b't' => {
                 let table = u32::from_be_bytes(value.array()?);
                 let name = TableName::parse(value.text()?).ok()?;
-                (key.rest() == name.folded().as_bytes() && table < self.next_number).then_some(())?;
+                let count = table.checked_sub(FIRST_OWN).unwrap_or(table);
+                (key.rest() == name.folded().as_bytes() && count < self.next_number).then_some(())?;
                 let (ordinals, observed) = self.observed.remove(&table).unwrap_or_default().into_iter().unzip();
                 let observed = Arc::new(ObservedSchema::new(observed));
                 let shapes = Arc::new(self.shapes.remove(&table).unwrap_or_default());

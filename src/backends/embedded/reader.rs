@@ -51,7 +51,7 @@ impl View {
     }
 
     pub(super) fn row(&self, engine: &Engine, key: &[u8]) -> Result<Option<Slice>, StoreError> {
-        engine.guarded(|| self.snapshot.get(&engine.rows, key))
+        engine.guarded(|| self.snapshot.get(engine.rows_of(key), key))
     }
 
     /// What was written into the spans of segments.
@@ -60,7 +60,8 @@ impl View {
     }
 
     pub(super) fn range(&self, engine: &Engine, span: &ByteSpan) -> Result<Iter, StoreError> {
-        engine.guarded(|| Ok(self.snapshot.range(&engine.rows, span.from.as_slice()..span.to.as_slice())))
+        let rows = engine.rows_of(&span.from);
+        engine.guarded(|| Ok(self.snapshot.range(rows, span.from.as_slice()..span.to.as_slice())))
     }
 }
 

@@ -51,7 +51,7 @@ impl Committer {
             None => {
                 let Some(&table) = self.live.dropped.last() else { return Ok(()) };
                 let span = key_bytes::of_partitions(table, &Span::ALL);
-                let mut rows = self.engine.rows.range(span.from.clone()..span.to.clone());
+                let mut rows = self.engine.rows_in(&span);
                 let has_many = self.engine.guarded(|| Ok(rows.nth(MANY_ROWS - 1).is_some()))?;
                 if has_many && self.begin_dropping_files(table, &span) {
                     self.removal = Some((table, Removal::Files));
@@ -60,7 +60,7 @@ impl Committer {
                 (table, span)
             }
         };
-        let rows = self.engine.rows.range(span.from..span.to.clone()).take(REMOVED_AT_ONCE).map(fjall::Guard::key);
+        let rows = self.engine.rows_in(&span).take(REMOVED_AT_ONCE).map(fjall::Guard::key);
         let keys: Vec<fjall::Slice> = self.engine.guarded(|| rows.collect())?;
         let mut writes = self.engine.batch();
         let is_last = keys.len() < REMOVED_AT_ONCE;
@@ -70,7 +70,7 @@ impl Committer {
             self.removal = (!is_last).then_some((table, Removal::Rows(left)));
         }
         for key in keys {
-            writes.remove(&self.engine.rows, key);
+            writes.remove(self.engine.rows_of(&key), key);
         }
         if is_last {
             forget(table, &self.engine, &mut writes)?;

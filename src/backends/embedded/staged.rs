@@ -38,7 +38,7 @@ impl Committer {
             return Ok(None);
         }
         let mut live = self.live.next();
-        let number = live.take_number()?;
+        let number = live.take_number(name, &self.engine)?;
         let table = base.renumbered(number);
         let mut writes = self.engine.batch();
         table.put_staged(live.next_number, &self.engine, &mut writes);
@@ -63,7 +63,7 @@ impl Committer {
         self.staged.swap_remove(place);
         let mut writes = self.engine.batch();
         let put = |key: &[u8], row: &[u8]| {
-            writes.insert(&self.engine.rows, key, row);
+            writes.insert(self.engine.rows_of(key), key, row);
             Ok::<(), Infallible>(())
         };
         let Ok(()) = filling.take(self.clock(), put);

@@ -119,7 +119,7 @@ impl Writer {
         let (engine, waiter) = (self.engine()?, Handle::current());
         engine.folder.check_room(self.reserve_bytes)?;
         let mut full = Ok(());
-        engine.ingest(|put| {
+        engine.ingest(filling.table.number, |put| {
             let mut bytes = 0;
             loop {
                 bytes += filling.bytes;

@@ -54,7 +54,7 @@ impl Unpublished {
     /// # Errors
     /// [`StoreError::Damaged`].
     pub(super) fn next(&mut self, engine: &Engine) -> Result<Vec<Batch>, StoreError> {
-        let mut rows = engine.rows.range(self.left.from.clone()..self.left.to.clone());
+        let mut rows = engine.rows_in(&self.left);
         let (mut batches, mut bytes, mut count) = (Vec::new(), 0, 0);
         let mut open = self.builder();
         while bytes < BYTES_AT_ONCE

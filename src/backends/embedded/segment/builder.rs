@@ -93,6 +93,7 @@ impl SegmentBuilder {
             path,
             shared: Arc::clone(&shared),
             seen: HashMap::new(),
+            is_loading: false,
             written: HashMap::new(),
             has_swept: false,
             compacted: 0,
@@ -151,6 +152,8 @@ struct Worker {
     shared: Arc<Shared>,
     /// The tables there were, by their numbers.
     seen: HashMap<u32, Seen>,
+    /// Tables were being loaded when it last looked.
+    is_loading: bool,
     /// Segments that are due, by their files, and what was written into their spans.
     written: HashMap<String, Seen>,
     /// Whether the whole delta was looked through once.
@@ -230,6 +233,7 @@ impl Worker {
         self.forget_dropped(&tables)?;
         let is_there = |file: &String| tables.iter().flat_map(|t| t.segments.list()).any(|s| s.meta.file == *file);
         self.written.retain(|file, _| is_there(file));
+        self.is_loading = self.rests && self.sees_load(&tables);
         let (mut first, built) = (Ok(()), self.shared.built.load(Ordering::Relaxed));
         for table in &tables {
             // One table that cannot be read does not keep the others waiting.

@@ -187,8 +187,8 @@ fn delta_of(store: &EmbeddedStore) -> usize {
 fn remove_rows(store: &EmbeddedStore) {
     let engine = store.published.get().engine().unwrap();
     let span = key_bytes::of_partitions(0, &Span::ALL);
-    let keys: Vec<_> = engine.rows.range(span.from..span.to).map(|row| row.key().unwrap()).collect();
-    keys.into_iter().for_each(|key| engine.rows.remove(key).unwrap());
+    let keys: Vec<_> = engine.rows_in(&span).map(|row| row.key().unwrap()).collect();
+    keys.into_iter().for_each(|key| engine.rows_of(&key).remove(key).unwrap());
 }
 
 #[tokio::test]

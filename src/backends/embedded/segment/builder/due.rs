@@ -1,5 +1,7 @@
 //! What is due: segments that are outdated or lack something, and rows that are worth one.
 
+use std::sync::Arc;
+
 use tablegate_store::model::TableName;
 use tablegate_store::table::StoreError;
 
@@ -12,7 +14,8 @@ use super::Worker;
 /// A segment that is being written to is not rebuilt for so many rounds: its writers need the machine more.
 const PATIENCE: u32 = 30;
 /// The same for a growing number of rows without a segment, and for a segment that was given up: both are read
-/// correctly, only more slowly.
+/// correctly, only more slowly. So long is also waited while other tables are loaded: a restore writes some of its tables anew
+/// later, and what loads needs the machine more.
 const LONG_PATIENCE: u32 = 120;
 /// Growth of what was written into a segment's span between two looks, in percent, that counts as being written to.
 const GROWING_PERCENT: u64 = 5;
@@ -88,6 +91,13 @@ impl Worker {
         !Kept::of(&meta.columns, &derived).iter().all(is_kept)
     }
 
+    /// Whether so many rows were added to tables since the last look that they are being loaded.
+    pub(super) fn sees_load(&self, tables: &[Arc<TableMeta>]) -> bool {
+        let seen = |table: &TableMeta| self.seen.get(&table.number).map_or(0, |seen| seen.rows);
+        let added = tables.iter().map(|table| rows_of(table).1.saturating_sub(seen(table))).sum::<u64>();
+        added >= self.workshop.options.min_rows.max(1)
+    }
+
     /// Whether there are rows behind the last segment that are worth one.
     pub(super) fn has_tail(&mut self, table: &TableMeta) -> bool {
         let (covered, rows) = rows_of(table);
@@ -97,7 +107,8 @@ impl Worker {
             false => (options.min_rows / RESTING_ROWS_PART).max(covered / RESTING_TAIL_PART),
             true => options.min_rows.max(covered / TAIL_PART),
         };
-        let is_growing = seen.is_growing(rows, GROWING_ROWS_PERCENT, LONG_PATIENCE);
+        let is_growing = seen.is_growing(rows, GROWING_ROWS_PERCENT, LONG_PATIENCE)
+            || (self.is_loading && seen.looks < LONG_PATIENCE);
         if rows < least.max(1) {
             seen.looks = 0;
             return false;

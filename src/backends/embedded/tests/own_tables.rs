@@ -1,0 +1,93 @@
+//! The gateway's own tables have files of their own: what is declared leaves the files of large tables as they are.
+
+use std::collections::BTreeSet;
+
+use tablegate_store::model::own_tables;
+
+use super::*;
+
+fn own_table() -> TableName {
+    TableName::parse(own_tables::SCHEMA).unwrap()
+}
+
+async fn declare(store: &EmbeddedStore, row: usize) {
+    let entity = Entity::new(key(&row.to_string()), Properties::default());
+    store.commit(Batch::single(own_table(), Operation::Insert(entity)).unwrap()).await.unwrap();
+}
+
+fn number(store: &EmbeddedStore, table: &TableName) -> u32 {
+    store.published.get().tables[table].number
+}
+
+async fn load(store: &EmbeddedStore, table: &TableName) {
+    store.create_table(table).await.unwrap();
+    let staged = store.stage(table).await.unwrap().unwrap();
+    let mut keys = EntityKeys::default();
+    (0..6_000).for_each(|row| keys.push("p", &format!("{row:05}")).unwrap());
+    staged.write(NewEntities::new(table, keys, Vec::new()).unwrap()).await.unwrap();
+    assert!(staged.publish().await.unwrap());
+}
+
+/// The engine's files, once nothing is merged any more.
+async fn files_at_rest(store: &EmbeddedStore, folder: &Path) -> BTreeSet<PathBuf> {
+    let merged = || store.figures().compactions;
+    let (mut looks, mut seen) = (0, merged());
+    while looks < 20 {
+        tokio::time::sleep(FLUSH_LOOK).await;
+        looks = if merged() == seen { looks + 1 } else { 0 };
+        seen = merged();
+    }
+    let folders = std::fs::read_dir(folder.join("db/keyspaces")).unwrap().map(|entry| entry.unwrap().path());
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.join("tables")).unwrap());
+    files.map(|file| file.unwrap()).filter(|file| file.metadata().unwrap().len() > 10_000).map(|f| f.path()).collect()
+}
+
+#[tokio::test]
+async fn what_is_declared_between_loads_has_none_of_their_files_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = EmbeddedOptions { memtable_bytes: 64 << 10, ..options() };
+    let store = EmbeddedStore::open(folder.path(), Arc::new(SystemClock), options).unwrap();
+    store.create_table(&own_table()).await.unwrap();
+    let mut files = BTreeSet::new();
+    for n in 0..6 {
+        declare(&store, n).await;
+        load(&store, &TableName::parse(&format!("Loaded{n}")).unwrap()).await;
+        let now = files_at_rest(&store, folder.path()).await;
+        assert!(now.is_superset(&files) && now.len() > files.len(), "{files:?}, {now:?}");
+        files = now;
+    }
+}
+
+#[tokio::test]
+async fn own_tables_are_read_again_in_folders_of_either_format() {
+    for format in [1, 2] {
+        let folder = tempfile::tempdir().unwrap();
+        open(folder.path()).close().unwrap();
+        std::fs::write(folder.path().join("FORMAT"), format!("tablegate embedded {format}\n")).unwrap();
+        let store = open(folder.path());
+        for name in [&table(), &own_table()] {
+            store.create_table(name).await.unwrap();
+        }
+        insert(&store, "of others", &[]).await;
+        for row in [1, 2] {
+            declare(&store, row).await;
+        }
+        let delete = Operation::Delete(key("1"), IfMatch::Any);
+        store.commit(Batch::single(own_table(), delete).unwrap()).await.unwrap();
+        let own = number(&store, &own_table());
+        assert_eq!((number(&store, &table()), own >= key_bytes::FIRST_OWN), (0, format > 1));
+        store.close().unwrap();
+        let store = open(folder.path());
+        assert_eq!((rows_of(&store, 0), rows_of(&store, own)), (1, 1));
+        assert!(store.reader().get(&own_table(), &key("2")).await.unwrap().is_some());
+        // A dropped one leaves nothing for the next one of its name.
+        store.drop_table(&own_table()).await.unwrap();
+        store.create_table(&own_table()).await.unwrap();
+        declare(&store, 3).await;
+        while rows_of(&store, own) > 0 {
+            tokio::time::sleep(FLUSH_LOOK).await;
+        }
+        let next = number(&store, &own_table());
+        assert!(next == own + 1 && rows_of(&store, next) == 1, "{own}, {next}");
+    }
+}
