@@ -10,7 +10,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::execution::{SessionState, SessionStateDefaults};
 use datafusion::logical_expr::execution_props::ExecutionProps;
-use datafusion::optimizer::{Analyzer, Optimizer};
+use datafusion::optimizer::{Analyzer, Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use futures::future::BoxFuture;
@@ -46,6 +46,7 @@ use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
 use super::tx::{Claims, HeldBackSpace, Locks, Serial, WriteSpace};
 use super::workers::Workers;
+use super::zeros::BothZeros;
 use super::{false_order, guarded_rules, stoppable, tuning};
 use crate::calls::StatementMoments;
 use crate::empty_rows::SortsOfEmptyRows;
@@ -163,9 +164,7 @@ impl Engine {
                 .with_window_functions(SessionStateDefaults::default_window_functions())
                 .with_table_function_list(series())
                 .with_analyzer_rules(stoppable::analyses(tuning::with_own_coercion(Analyzer::new().rules)))
-                .with_optimizer_rules(stoppable::rules(guarded_rules::guarded(tuning::without_written_order(
-                    Optimizer::new().rules,
-                ))))
+                .with_optimizer_rules(stoppable::rules(logical_rules()))
                 .with_physical_optimizer_rules(physical_rules())
                 .build();
             let recorder = Recorder::new(store.clone());
@@ -408,7 +407,14 @@ fn moment(base: &SessionState, moments: &Moments) -> ExecutionProps {
     moment
 }
 
-/// The engine's own rules, and what must come before and behind them.
+/// The engine's own rules, with what keeps them from mistakes, and what must come behind them.
+fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = guarded_rules::guarded(tuning::without_written_order(Optimizer::new().rules));
+    rules.push(Arc::new(BothZeros));
+    rules
+}
+
+/// The same of physical plans.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> =
         vec![Arc::new(SelfEqualities), Arc::new(CallsInOrder), Arc::new(RangeJoins)];

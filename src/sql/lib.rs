@@ -72,6 +72,7 @@ mod turns;
 mod tx;
 mod views;
 mod workers;
+mod zeros;
 
 pub use engine::{Engine, EngineConfig, ScratchStore};
 pub use guest::{BrokenRule, Guest, GuestCost, GuestLocks, Guests, RefusedChangeSet};

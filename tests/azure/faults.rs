@@ -1,7 +1,8 @@
 //! Requests that fail, and what is told about them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use arrow::array::AsArray;
 use futures::TryStreamExt;
@@ -12,6 +13,7 @@ use tablegate::store::table::{
     ScanRequest, ScanStats, SightingSource, StoreError, TableStore, Written,
 };
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::service;
 use crate::azure::proxy::{Fault, Mercy, Plan, Proxy};
@@ -119,6 +121,25 @@ async fn a_write_is_repeated_after_what_was_not_carried_out() {
         assert_eq!(rows(&*direct).await, [("1".to_owned(), 1)], "{fault:?}");
         assert!(proxy.requests() >= 2);
     }
+}
+
+/// Its client was told that it is cancelled, and may have sent it anew.
+#[tokio::test]
+async fn a_write_that_nobody_waits_for_is_not_tried_again() {
+    let away = Arc::new(AtomicBool::new(true));
+    let is_away = Arc::clone(&away);
+    let fault = move |_| if is_away.load(Ordering::Relaxed) { Fault::Busy } else { Fault::None };
+    let (direct, behind, proxy) = stores(fault).await;
+    let mut cancelled = Box::pin(insert(&*behind, "cancelled"));
+    while proxy.requests() == 0 {
+        assert!(timeout(Duration::from_millis(1), &mut cancelled).await.is_err());
+    }
+    drop(cancelled);
+    away.store(false, Ordering::Relaxed);
+    for row in 0..50 {
+        insert(&*behind, &format!("{row:02}")).await.unwrap();
+    }
+    assert_eq!(rows(&*direct).await.len(), 50);
 }
 
 #[tokio::test]

@@ -83,6 +83,61 @@ async fn no_update_of_twenty_clients_over_two_gateways_is_lost() {
     assert_eq!(query(&first, "SELECT n FROM counters").await, rows(&[&(CLIENTS * UPDATES).to_string()]));
 }
 
+/// What one gateway has written the other one has not seen: it knows a sample, and the property of a dropped column all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_column_that_is_dropped_and_added_has_none_of_the_values_that_another_gateway_wrote() {
+    let account = service::new_account();
+    let (first, second) = (connect(gateway(&account).await).await, connect(gateway(&account).await).await);
+    query(&first, "CREATE TABLE items (id int PRIMARY KEY, a int, b int)").await.unwrap();
+    assert_eq!(query(&second, "SELECT b FROM items").await, rows(&[]));
+    query(&second, "INSERT INTO items VALUES (1, 10, 100)").await.unwrap();
+    for _ in 0..2 {
+        query(&first, "ALTER TABLE items DROP COLUMN b").await.unwrap();
+        query(&first, "ALTER TABLE items ADD COLUMN b int").await.unwrap();
+        assert_eq!(query(&first, "SELECT b FROM items").await, rows(&["NULL"]));
+    }
+    query(&first, "UPDATE items SET b = 5").await.unwrap();
+    // Rows that are written anew have none of it any more.
+    query(&first, "ALTER TABLE items ADD COLUMN c int DEFAULT 7").await.unwrap();
+    query(&first, "ALTER TABLE items DROP COLUMN b, ADD COLUMN d int").await.unwrap();
+    assert_eq!(query(&first, "SELECT concat_ws(' ', id, a, c, d) FROM items").await, rows(&["1 10 7"]));
+}
+
+/// A block changes what it has read, or nothing: what it computes from is read once, and the commit is on that version.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_update_in_a_block_of_several_clients_is_lost() {
+    const CLIENTS: usize = 8;
+    const BLOCKS: usize = 10;
+    let account = service::new_account();
+    let ports = [gateway(&account).await, gateway(&account).await];
+    let first = connect(ports[0]).await;
+    query(&first, "CREATE TABLE counters (id int PRIMARY KEY, n int)").await.unwrap();
+    query(&first, "INSERT INTO counters VALUES (1, 0)").await.unwrap();
+    let ways = [
+        "UPDATE counters SET n = n + 1 WHERE id = 1",
+        "INSERT INTO counters VALUES (1, 0) ON CONFLICT (id) DO UPDATE SET n = counters.n + 1",
+        "MERGE INTO counters c USING (VALUES (1)) v(id) ON c.id = v.id WHEN MATCHED THEN UPDATE SET n = c.n + 1",
+        "UPDATE counters c SET n = c.n + v.by FROM (VALUES (1, 1)) v(id, by) WHERE c.id = v.id",
+    ];
+    let mut clients = JoinSet::new();
+    for number in 0..CLIENTS {
+        let port = ports[number % 2];
+        clients.spawn(async move {
+            let client = connect(port).await;
+            for block in 0..BLOCKS {
+                let way = ways[(number + block) % ways.len()];
+                // Again, when somebody else was there.
+                while let Err(code) = query(&client, &format!("BEGIN; {way}; COMMIT")).await {
+                    assert_eq!(code, "40001");
+                    query(&client, "ROLLBACK").await.unwrap();
+                }
+            }
+        });
+    }
+    clients.join_all().await;
+    assert_eq!(query(&first, "SELECT n FROM counters").await, rows(&[&(CLIENTS * BLOCKS).to_string()]));
+}
+
 /// The dangerous moment: the stored table is there and the declaration is not read yet. It must not be taken for a found
 /// table, whose columns are encoded keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

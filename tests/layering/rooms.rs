@@ -48,6 +48,7 @@ const ROOMS: &[&str] = &[
     "false_order",
     "lost_order",
     "self_equal",
+    "zeros",
     "empty_rows",
     "many_wanted",
     "apart",

@@ -7,13 +7,13 @@ use tablegate_store::model::{Clock, ETag, EdmDateTime, Entity, StoredEntity, Sys
 use tablegate_store::table::{Batch, CommitError, IfMatch, Operation, Rejection, StoreError, Written, payload};
 use uuid::Uuid;
 
-use super::Core;
 use super::account::ServiceKind;
 use super::client::{Request, Sent, Unanswered};
 use super::multipart::{self, Part};
 use super::outcome::{Sign, is_refused_when_applied, sign, together};
 use super::page::address;
 use super::reply::{Refusal, Reply, damaged};
+use super::{Caller, Core};
 
 /// Reads at one time to learn what became of a batch.
 const READ_BACK: usize = 8;
@@ -24,11 +24,11 @@ enum Answer {
     Refused { index: usize, refusal: Refusal },
 }
 
-/// Commits a batch.
+/// Commits a batch. Once nobody waits for it, it is not tried again: who was told that it was cancelled may have sent it anew.
 ///
 /// # Errors
 /// [`StoreError::OutcomeUnknown`] when an answer was lost and reading back does not tell.
-pub(super) async fn commit(core: &Core, batch: &Batch) -> Result<Vec<Written>, CommitError> {
+pub(super) async fn commit(core: &Core, batch: &Batch, caller: &Caller) -> Result<Vec<Written>, CommitError> {
     let request = request(core, batch);
     let mut backoff = core.client.backoff();
     // Why it is not known whether an earlier try was applied.
@@ -67,7 +67,7 @@ pub(super) async fn commit(core: &Core, batch: &Batch) -> Result<Vec<Written>, C
             }
             Err(Sent::Answer(_)) => return Err(damaged(&"an answer without a decision").into()),
         };
-        if !goes_on {
+        if !goes_on || caller.is_gone() {
             // A try that was sent and never answered can still be carried out.
             let error = doubt.map_or(error, StoreError::OutcomeUnknown);
             return Err(error.into());

@@ -66,6 +66,7 @@ use tablegate_store::table::{
     Batch, CommitError, GroupError, ObservedSchema, Parallelism, Promises, ScanPlan, ScanRequest, ScanStream,
     Sightings, SnapshotScope, StoreError, TableReader, TableStore, Written,
 };
+use tokio::sync::oneshot;
 
 /// How the account is used.
 #[derive(Debug, Clone)]
@@ -154,19 +155,19 @@ impl TableStore for AzureStore {
     async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
         self.may_write()?;
         let (core, table) = (Arc::clone(&self.core), table.clone());
-        to_its_end(async move { tables::create(&core, &table).await }).await?
+        to_its_end(|_| async move { tables::create(&core, &table).await }).await?
     }
 
     async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
         self.may_write()?;
         let (core, table) = (Arc::clone(&self.core), table.clone());
-        to_its_end(async move { tables::delete(&core, &table).await }).await?
+        to_its_end(|_| async move { tables::delete(&core, &table).await }).await?
     }
 
     async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
         self.may_write()?;
         let core = Arc::clone(&self.core);
-        to_its_end(async move { commit::commit(&core, &batch).await }).await?
+        to_its_end(|caller| async move { commit::commit(&core, &batch, &caller).await }).await?
     }
 
     async fn commit_group(&self, _: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
@@ -178,9 +179,22 @@ impl TableStore for AzureStore {
     }
 }
 
-/// Runs it whether or not anybody waits.
-async fn to_its_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T, StoreError> {
-    tokio::spawn(work).await.map_err(|_| StoreError::ShuttingDown)
+/// Runs it whether or not anybody waits, of which it is told.
+async fn to_its_end<T: Send + 'static, W: Future<Output = T> + Send + 'static>(
+    work: impl FnOnce(Caller) -> W,
+) -> Result<T, StoreError> {
+    let (caller, _waits) = oneshot::channel();
+    tokio::spawn(work(Caller(caller))).await.map_err(|_| StoreError::ShuttingDown)
+}
+
+/// Who waits for a write.
+struct Caller(oneshot::Sender<()>);
+
+impl Caller {
+    /// Whether nobody waits any more: what is not under way by now must not be begun.
+    fn is_gone(&self) -> bool {
+        self.0.is_closed()
+    }
 }
 
 /// Reads as things are; there is no older moment to be had.

@@ -226,8 +226,8 @@ impl Writer<'_> {
     /// The column shows all numbers.
     fn compare_double(&self, column: &PredicateColumn, op: CompareOp, constant: f64) -> Option<Expression> {
         let name = column.name();
-        // Literals with an exponent are read in more than one way.
-        if constant != 0.0 && !(1e-5..1e15).contains(&constant.abs()) {
+        // Literals with an exponent, which smaller and greater ones get below, are read in more than one way.
+        if constant != 0.0 && !(1e-4..1e15).contains(&constant.abs()) {
             return None;
         }
         // Without the sign of -0.

@@ -84,7 +84,7 @@ mod tests {
         let access = Access { owner: Some("ann".to_owned()), acl: Some(acl), ..Access::new(16_384) };
         let entity = access.to_entity().unwrap();
         let texts: Vec<EdmRef<'_>> = entity.properties.iter().map(|(_, value)| value).collect();
-        let expected = r#"{"format":3,"oid":16384,"owner":"ann","acl":[{"grantee":"ann","grantor":"ann","privileges":"rwU"},{"grantee":"bob","grantor":"ann","privileges":"rU","grantable":"rU"}]}"#;
+        let expected = r#"{"format":4,"oid":16384,"owner":"ann","acl":[{"grantee":"ann","grantor":"ann","privileges":"rwU"},{"grantee":"bob","grantor":"ann","privileges":"rU","grantable":"rU"}]}"#;
         assert_eq!(texts, [EdmRef::String(expected)]);
         let timestamp = EdmDateTime::from_unix_micros(0).unwrap();
         let stored = StoredEntity { entity, timestamp, etag: ETag::of_timestamp(timestamp) };

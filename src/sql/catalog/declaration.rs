@@ -43,6 +43,9 @@ pub struct Declaration {
     /// The numbers that columns had which were dropped: no other column gets them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped_columns: Vec<i32>,
+    /// The properties that they were stored in, as far as rows may still have them: no other column is stored there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped_properties: Vec<String>,
     pub key: DeclaredKey,
     #[serde(default, skip_serializing_if = "Constraints::is_empty")]
     pub constraints: Constraints,
@@ -209,6 +212,7 @@ impl Declaration {
             open,
             columns,
             dropped_columns: Vec::new(),
+            dropped_properties: Vec::new(),
             key,
             constraints: Constraints::default(),
             comment: None,

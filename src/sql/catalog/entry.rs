@@ -12,8 +12,8 @@ pub(crate) const CATALOG_TABLE: &str = own_tables::SCHEMA;
 /// The version that is written.
 ///
 /// 1: tables with their columns and key. 2: also defaults, identities, constraints, and sequences. 3: also comments, and
-/// the numbers of dropped columns, owners and what is granted.
-pub(super) const FORMAT: u32 = 3;
+/// the numbers of dropped columns, owners and what is granted. 4: also the properties that dropped columns were stored in.
+pub(super) const FORMAT: u32 = 4;
 const OLDEST_FORMAT: u32 = 1;
 const PROPERTY: &str = "Declaration";
 

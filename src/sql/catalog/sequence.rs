@@ -144,8 +144,8 @@ mod tests {
     use tablegate_store::model::{ETag, EdmDateTime};
     use tablegate_types::error::ErrorKind;
 
-    /// What version 3 writes, but for its comment.
-    const VERSION_3: &str = r#"{"format":3,"name":"orders id","oid":16896,"options":{"sql_type":"integer","start":1,"increment":2,"minimum":1,"maximum":2147483647,"cache":1,"cycle":false},"owner":{"table":16384,"column":"id","identity":true}}"#;
+    /// What version 4 writes, as version 3 before it, but for its comment.
+    const VERSION_4: &str = r#"{"format":4,"name":"orders id","oid":16896,"options":{"sql_type":"integer","start":1,"increment":2,"minimum":1,"maximum":2147483647,"cache":1,"cycle":false},"owner":{"table":16384,"column":"id","identity":true}}"#;
 
     fn sequence() -> Sequence {
         let options = SequenceOptions {
@@ -167,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn version_3_is_frozen() {
+    fn version_4_is_frozen() {
         let state = SequenceState { last: 64, called: true };
         let entity = sequence().to_entity(state).unwrap();
         let properties: Vec<_> = entity.properties.iter().collect();
         let names: Vec<&str> = properties.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["Declaration", "Last", "Called"]);
-        assert_eq!(properties[0].1, EdmRef::String(VERSION_3));
+        assert_eq!(properties[0].1, EdmRef::String(VERSION_4));
         assert_eq!(Sequence::of_entity(Place::Public, &stored(entity)).unwrap(), (sequence(), state));
     }
 

@@ -166,7 +166,7 @@ mod tests {
     use tablegate_store::model::{ETag, EdmDateTime, EdmRef};
 
     /// What is written.
-    const WRITTEN: &str = r#"{"format":3,"name":"v","oid":16896,"columns":[{"name":"a","sql_type":"integer"}],"query":" SELECT t.a FROM public.t","uses":[{"relation":16384,"columns":["a"]}],"definition":{"full":[" SELECT t.a FROM ",{"schema":"public","name":"t"},";"],"pretty":[" SELECT t.a FROM ",{"schema":"public","name":"t"},";"]}}"#;
+    const WRITTEN: &str = r#"{"format":4,"name":"v","oid":16896,"columns":[{"name":"a","sql_type":"integer"}],"query":" SELECT t.a FROM public.t","uses":[{"relation":16384,"columns":["a"]}],"definition":{"full":[" SELECT t.a FROM ",{"schema":"public","name":"t"},";"],"pretty":[" SELECT t.a FROM ",{"schema":"public","name":"t"},";"]}}"#;
     /// What was written before definitions were.
     const BEFORE: &str = r#"{"format":3,"name":"v","oid":16896,"columns":[{"name":"a","sql_type":"integer"}],"query":"SELECT t.a FROM public.t","uses":[{"relation":16384,"columns":["a"]}]}"#;
 

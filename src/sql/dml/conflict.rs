@@ -20,6 +20,7 @@ use tablegate_types::quoting::quote_ident;
 use tablegate_types::sql_type::SqlType;
 
 use super::looked_for::LookedFor;
+use super::read_ahead::ROWS_AHEAD;
 use super::returning::Returning;
 use super::row_update::RowUpdate;
 use super::rows::RowsToWrite;
@@ -150,6 +151,10 @@ impl OnConflict {
             return Ok(outcome);
         }
         for row in 0..rows.len() {
+            if row % ROWS_AHEAD == 0 && self.looks_at_rows(writes) {
+                let next = row..rows.len().min(row + ROWS_AHEAD);
+                writes.read_ahead(next.map(|row| rows.key(row))).await?;
+            }
             match self {
                 OnConflict::Refuse => writes.insert(rows.entity(row)?).await?,
                 OnConflict::Replace => writes.upsert(rows.entity(row)?, true).await?,
@@ -181,6 +186,15 @@ impl OnConflict {
             (outcome.updated, outcome.met) = updated;
         }
         Ok(outcome)
+    }
+
+    /// Whether it is looked what is there under a key before the row is written.
+    fn looks_at_rows(&self, writes: &Writes<'_>) -> bool {
+        match self {
+            OnConflict::Refuse => false,
+            OnConflict::Replace | OnConflict::Merge => !writes.is_direct(),
+            OnConflict::DoNothing | OnConflict::DoUpdate(_) => true,
+        }
     }
 
     /// Writes the rows of a batch that are many: all of them are locked and looked for at once. `None` where they have to be
@@ -347,6 +361,7 @@ impl UpdateExisting {
         }
         for (row, base) in bases.iter().enumerate() {
             once(writes, &base.entity.key)?;
+            writes.has_read(base);
             self.rows.write(writes, &base.entity.key, &base.etag, values, row).await?;
         }
         Ok(())

@@ -27,6 +27,7 @@ mod new_rows;
 mod others;
 mod own_types;
 mod plain_rows;
+mod read_ahead;
 mod recheck;
 mod returning;
 mod row_expressions;

@@ -12,6 +12,7 @@ use tablegate_types::error::SqlResult;
 use super::changed_rows::{ChangedRows, NullRefused};
 use super::checks::not_null;
 use super::looked_for::LookedFor;
+use super::read_ahead::ROWS_AHEAD;
 use super::set_clause::SetClause;
 use super::target::TargetColumn;
 use super::writes::{Change, Writes};
@@ -63,6 +64,24 @@ impl RowUpdate {
 
     pub(super) fn assigns_key(&self) -> bool {
         self.set.assigns_key()
+    }
+
+    /// Reads what is needed of rows that are written next, from this one on, before each of them is written by [`RowUpdate::write`].
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(super) async fn read_ahead(
+        &self,
+        writes: &mut Writes<'_>,
+        keys: &[EntityKey],
+        values: &[ArrayRef],
+        row: usize,
+    ) -> SqlResult<()> {
+        // Where it is committed as it comes, a row of which no property goes is changed without a look at it.
+        let whole = self.changes.rows_with_all_values(values, keys.len());
+        let is_read = |row: &usize| !writes.is_direct() || !whole.value(*row) || self.assigns_key();
+        let read: Vec<usize> = (row..keys.len().min(row + ROWS_AHEAD)).filter(is_read).collect();
+        writes.read_ahead(read.into_iter().map(|row| keys[row].clone())).await
     }
 
     /// Writes one row: the values of its changed columns stand in `values`, at `row`.

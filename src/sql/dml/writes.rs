@@ -17,6 +17,7 @@ use tablegate_store::table::{IfMatch, Operation, Written};
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::changed_keys::ChangedKeys;
+use super::read_ahead::ReadAhead;
 use crate::engine::Engine;
 use crate::observe::Footprint;
 use crate::reads::Reads;
@@ -47,6 +48,7 @@ pub(crate) struct Writes<'a> {
     /// A row was found that the transaction has written before.
     pub(super) has_met_own: bool,
     locks_early: bool,
+    pub(super) ahead: ReadAhead,
     pub(super) pace: Pace,
     pub(super) held_back: Arc<HeldBackSpace>,
 }
@@ -63,7 +65,19 @@ impl<'a> Writes<'a> {
         let changed = ChangedKeys::new(engine.memory("keys of changed rows"));
         let (now, pace, held_back) = (engine.now(), Pace::begin(), Arc::clone(engine.held_back()));
         let (has_several_changes, has_met_own, locks_early) = (false, false, false);
-        Self { relation, reads, now, mode, changed, has_several_changes, has_met_own, locks_early, pace, held_back }
+        Self {
+            relation,
+            reads,
+            now,
+            mode,
+            changed,
+            has_several_changes,
+            has_met_own,
+            locks_early,
+            ahead: ReadAhead::default(),
+            pace,
+            held_back,
+        }
     }
 
     /// Rows are locked as they are found, also where they are committed as they come.
@@ -85,6 +99,7 @@ impl<'a> Writes<'a> {
     /// Goes on with another table of the same statement.
     pub(crate) fn aim_at(&mut self, relation: &Arc<Relation>) {
         self.relation = relation.clone();
+        self.ahead = ReadAhead::default();
     }
 
     /// Several parts of the statement change rows, maybe the same ones.
@@ -178,6 +193,14 @@ impl<'a> Writes<'a> {
     pub(crate) async fn current(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         match self.own_image(key)? {
             Some(image) => Ok(image),
+            None => self.as_stored(key).await,
+        }
+    }
+
+    /// The entity in the store, as the statement reads it.
+    async fn as_stored(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+        match self.ahead.get(key) {
+            Some(stored) => Ok(stored),
             None => self.reads.get(&self.relation.stored, key).await,
         }
     }
@@ -289,7 +312,7 @@ impl<'a> Writes<'a> {
     /// Changes an entity that was read with this version, and is locked where locks bind everybody.
     ///
     /// # Errors
-    /// 40001 when it is gone meanwhile, 0A000 or 54000 when a block would break a rule of EGTs.
+    /// 40001 when it is gone or changed meanwhile, 0A000 or 54000 when a block would break a rule of EGTs.
     pub(crate) async fn update(&mut self, key: &EntityKey, etag: &ETag, change: Change) -> SqlResult<()> {
         self.pace.give_way().await;
         if let WriteMode::Direct(writer) = &mut self.mode
@@ -299,9 +322,11 @@ impl<'a> Writes<'a> {
             patch.check()?;
             return writer.push(Operation::Merge(patch, IfMatch::ETag(etag.clone()))).await;
         }
-        let Some(base) = self.newest(key).await? else {
-            return Err(changed_since_snapshot(&self.relation, key, Found::Gone));
+        let base = match self.own_image(key)? {
+            Some(image) => image,
+            None => self.stored_as_read(key, etag).await?,
         };
+        let Some(base) = base else { return Err(changed_since_snapshot(&self.relation, key, Found::Gone)) };
         let mut after = base.entity.properties.clone();
         change.removed.iter().for_each(|name| after.remove(name.as_str()));
         let patch = change.removed.is_empty().then(|| change.set.clone());
@@ -414,8 +439,19 @@ impl<'a> Writes<'a> {
         match (self.own_image(key)?, self.claims()) {
             (Some(image), _) => Ok(image),
             (None, Some(claims)) => claims.now(&self.relation, key).await,
-            (None, None) => self.reads.get(&self.relation.stored, key).await,
+            (None, None) => self.as_stored(key).await,
         }
+    }
+
+    /// The whole of an entity that was read in this version.
+    ///
+    /// # Errors
+    /// 40001 when it has another one by now: what the change was computed from is outdated. Where locks bind everybody it was looked at
+    /// when it was locked. When the store fails.
+    async fn stored_as_read(&self, key: &EntityKey, etag: &ETag) -> SqlResult<Option<StoredEntity>> {
+        let found = self.newest(key).await?;
+        let is_outdated = self.claims().is_none() && found.as_ref().is_some_and(|found| found.etag != *etag);
+        if is_outdated { Err(changed_since_snapshot(&self.relation, key, Found::Changed)) } else { Ok(found) }
     }
 
     /// What the transaction has made of the entity, if it wrote it.

@@ -24,6 +24,7 @@ use crate::engine::Engine;
 use crate::expr::{folded_over, has_constant_part, parameter_number, parameter_value};
 use crate::plan::unnest::ONE_ROW;
 use crate::reads::Reads;
+use crate::zeros::with_both_zeros;
 
 type Exprs = Arc<[Arc<dyn PhysicalExpr>]>;
 
@@ -179,7 +180,7 @@ impl RunOutputs {
 /// # Errors
 /// Those of computing it.
 pub(super) fn in_run(expr: &Expr, read: &DFSchemaRef, run: &Run<'_>) -> SqlResult<Expr> {
-    let expr = with_parameters(expr, run.parameters)?;
+    let expr = with_both_zeros(with_parameters(expr, run.parameters)?)?.data;
     if !has_constant_part(&expr)? {
         return Ok(expr);
     }

@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use futures::{StreamExt, stream};
 use tablegate_store::model::{ETag, Entity, StoredEntity, TableName};
 use tablegate_store::table::{Batch, CommitError, IfMatch, Operation, Rejection};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tokio::time::timeout;
 
 use super::counting::{advance, advance_by, check_within, exhausted};
 use crate::catalog::{CATALOG_TABLE, Sequence, SequenceOptions, SequenceState};
@@ -13,6 +16,9 @@ use crate::place::Stores;
 
 /// Values reserved at once, unless CACHE or a statement asks for more: so many are lost by a crash.
 const BLOCK: u64 = 64;
+/// A store that does not answer holds up the end of the server for so long.
+const GIVING_BACK: Duration = Duration::from_secs(5);
+const GIVEN_BACK_AT_ONCE: usize = 16;
 
 /// The sequences that are kept in stores, shared by all sessions.
 pub(crate) struct Sequences {
@@ -127,13 +133,16 @@ impl Sequences {
         Ok(())
     }
 
-    /// The same for all sequences, before the store is closed.
+    /// The same for all sequences, before the store is closed: as far as it takes no longer than [`GIVING_BACK`].
     pub(crate) async fn give_all_back(&self) {
         let oids: Vec<u32> = self.blocks.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect();
-        for oid in oids {
+        let all = stream::iter(oids).for_each_concurrent(GIVEN_BACK_AT_ONCE, |oid| async move {
             if let Err(error) = self.give_back(oid).await {
                 tracing::warn!(%error, "values of a sequence were not given back");
             }
+        });
+        if timeout(GIVING_BACK, all).await.is_err() {
+            tracing::warn!("values of sequences were not given back: the store does not answer");
         }
     }
 

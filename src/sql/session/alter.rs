@@ -294,6 +294,8 @@ async fn stored_properties(reads: &Reads, relation: &Relation, before: &Declarat
     let observed = reads.readers.of(stored)?.observed_schema(stored).await?;
     let mut names: HashSet<String> = observed.properties().iter().map(|p| p.name.as_str().to_owned()).collect();
     names.extend(before.columns.iter().filter_map(|c| c.property.clone()));
+    // A store that others write to has seen a sample of what it has.
+    names.extend(before.dropped_properties.iter().cloned());
     if let Some(own) = reads.own_writes(stored) {
         for (key, write) in own.range(&[KeyRange::all()], Direction::Forward) {
             let image = write.image(&key)?;

@@ -40,6 +40,8 @@ fn literals_have_the_form_of_their_type() {
         (compared(Lt, EdmValue::Double(5.0)), "(a lt 5.0 or a le 4)"),
         (compared(GtEq, EdmValue::Double(5.5)), "(not (a lt 5.5) or a ge 6)"),
         (compared(Gt, EdmValue::Double(1e20)), ""),
+        (compared(Eq, EdmValue::Double(0.0001)), "a eq 0.0001"),
+        (compared(Eq, EdmValue::Double(0.00005)), ""),
         (compared(NotEq, EdmValue::Boolean(true)), "a eq false"),
         (compared(Lt, EdmValue::Boolean(true)), ""),
         (

@@ -104,7 +104,7 @@ fn version_2_is_frozen() {
     let read = Declaration::of_entity(Place::Public, &stored(VERSION_2)).unwrap();
     assert_eq!(Declaration { format: declaration.format, ..read }, declaration);
     // It is written as the version of today.
-    assert_eq!(text_of(&declaration), VERSION_2.replacen("\"format\":2", "\"format\":3", 1));
+    assert_eq!(text_of(&declaration), VERSION_2.replacen("\"format\":2", "\"format\":4", 1));
     assert_eq!(declaration.constraints.next_number().unwrap(), 4);
     let relation = declaration.relation().unwrap();
     assert_eq!(relation.primary_key_name(), "items_key");
@@ -117,11 +117,22 @@ const VERSION_3: &str = r#"{"format":3,"name":"t","stored":"tTable","oid":16384,
 #[test]
 fn version_3_is_frozen() {
     let declaration = Declaration::of_entity(Place::Public, &stored(VERSION_3)).unwrap();
-    assert_eq!(text_of(&declaration), VERSION_3);
+    // It is written as the version of today.
+    assert_eq!(text_of(&declaration), VERSION_3.replacen("\"format\":3", "\"format\":4", 1));
     let relation = declaration.relation().unwrap();
     assert_eq!(relation.comments.table.as_deref(), Some("a table"));
     assert_eq!(relation.comments.columns.get("a").map(String::as_str), Some("a column"));
     assert_eq!(relation.dropped_columns[..], [1]);
+}
+
+/// What version 4 adds: a dropped column's property.
+#[test]
+fn version_4_is_frozen() {
+    let text = VERSION_3.replacen("\"format\":3", "\"format\":4", 1);
+    let text = text.replacen("\"dropped_columns\":[1],", "\"dropped_columns\":[1],\"dropped_properties\":[\"b\"],", 1);
+    let declaration = Declaration::of_entity(Place::Public, &stored(&text)).unwrap();
+    assert_eq!(text_of(&declaration), text);
+    assert_eq!(declaration.dropped_properties, ["b"]);
 }
 
 #[test]
@@ -131,14 +142,14 @@ fn version_1_is_still_read() {
     assert_eq!(declaration.doomed.as_deref(), Some("orderItemsG1"));
     assert_eq!(declaration.relation().unwrap().columns[1].sql_type, SqlType::Varchar(Some(10)));
     // It is written as the version of today.
-    let written = VERSION_1.replacen("\"format\":1", "\"format\":3", 1);
+    let written = VERSION_1.replacen("\"format\":1", "\"format\":4", 1);
     assert_eq!(text_of(&declaration), written);
 }
 
 #[test]
 fn other_formats_are_refused() {
     for (text, kind) in [
-        (VERSION_2.replacen("\"format\":2", "\"format\":4", 1), ErrorKind::FeatureNotSupported),
+        (VERSION_2.replacen("\"format\":2", "\"format\":5", 1), ErrorKind::FeatureNotSupported),
         (VERSION_2.replacen("\"format\":2", "\"format\":0", 1), ErrorKind::DataCorrupted),
         (VERSION_2.replacen("\"oid\"", "\"iod\"", 1), ErrorKind::DataCorrupted),
         ("{}".to_owned(), ErrorKind::DataCorrupted),

@@ -81,7 +81,8 @@ impl Alteration<'_> {
         self.must_rewrite |= self.after.open;
         let number = column_numbers(&self.after.dropped_columns).nth(index);
         self.after.dropped_columns.extend(number);
-        self.after.columns.remove(index);
+        let column = self.after.columns.remove(index);
+        self.after.dropped_properties.extend(column.property);
         self.after.constraints.forget_column(&name, mentions_column);
         self.dropped.push(name);
         for other in computed {

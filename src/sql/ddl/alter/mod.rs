@@ -163,7 +163,8 @@ impl Alteration<'_> {
             ColumnSource::Property { name, .. } if !kept.contains(name.as_str()) => Some(name.clone()),
             _ => None,
         });
-        Some(Rewrite { removed: removed.collect(), computed, keeps_keys })
+        let dropped = self.before.dropped_properties.iter().filter_map(|name| PropertyName::parse(name).ok());
+        Some(Rewrite { removed: removed.chain(dropped).collect(), computed, keeps_keys })
     }
 
     /// The declared column an identifier means.

@@ -161,6 +161,10 @@ impl Alteration<'_> {
         }
         let together = self.stored.iter().filter(|name| !declared.contains(name.as_str())).count() + declared.len();
         self.must_rewrite |= together > CUSTOM_PROPERTIES_MAX;
+        if self.must_rewrite {
+            // Rows that are written anew do not have them.
+            self.after.dropped_properties.clear();
+        }
         Ok(())
     }
 }
