@@ -91,6 +91,9 @@ impl Session {
         position: Position,
     ) -> SqlResult<Changed> {
         let unit = self.unit(change.dml, position);
+        if self.modes().isolation.keeps_snapshot() && !self.locks_bind_everybody(change.dml) {
+            self.notice(no_snapshots());
+        }
         if self.transaction.writes().unseen_operations() > 0 {
             Box::pin(self.make_room(change.dml, unit)).await?;
         }
@@ -347,6 +350,14 @@ impl Session {
             self.notice(Notice::info(message).once(Topic::SplitStatement));
         }
     }
+}
+
+/// What a transaction that asks for one snapshot is told where the store has none.
+fn no_snapshots() -> Notice {
+    Notice::warning("the store has no snapshots: each statement of the transaction reads what is there")
+        .with_detail("A change commits only on the versions of rows that its own statement has read.")
+        .with_hint("To change a row only as it was read before, say so in the condition: AND balance = 100, or AND etag = '...'.")
+        .once(Topic::NoSnapshots)
 }
 
 fn too_many_conflicts() -> Box<SqlError> {

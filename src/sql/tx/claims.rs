@@ -72,6 +72,11 @@ impl Claims {
         self.stores.has_sole_writer(place)
     }
 
+    /// Whether several entity group transactions in the store of a place can be committed together.
+    pub(crate) fn commits_groups(&self, place: Place) -> bool {
+        self.stores.at(place).is_ok_and(|store| store.promises().atomic_groups)
+    }
+
     /// Locks a table, waiting for the holder of a conflicting lock.
     ///
     /// # Errors

@@ -105,7 +105,8 @@ fn refusal(rule: Rule, writes: &WriteSet, what: Unit) -> Box<SqlError> {
 /// What has to be one EGT.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Unit {
-    Block,
+    /// Of a store where observe mode can carry out what breaks the rules, or cannot.
+    Block { is_observable: bool },
     /// A statement under `egt.autocommit = strict`.
     Statement,
 }
@@ -113,7 +114,10 @@ pub(super) enum Unit {
 impl Unit {
     fn way_out(self, advice: &str) -> String {
         match self {
-            Unit::Block => format!("{advice}, or SET egt.mode = observe to have it done and recorded."),
+            Unit::Block { is_observable: true } => {
+                format!("{advice}, or SET egt.mode = observe to have it done and recorded.")
+            }
+            Unit::Block { is_observable: false } => format!("{advice}."),
             Unit::Statement => format!("{advice}, or SET egt.autocommit = split to run the statement as several."),
         }
     }
@@ -121,10 +125,13 @@ impl Unit {
     fn way_out_of_many(self) -> String {
         let advice = format!("Commit after at most {EGT_MAX_OPERATIONS} rows");
         match self {
-            Unit::Block => format!(
-                "{advice}; or write outside a transaction block (AUTOCOMMIT), where one INSERT or COPY takes any number of rows; \
-                 or make the table in the same block; or SET egt.mode = observe."
-            ),
+            Unit::Block { is_observable } => {
+                let observe = if is_observable { "; or SET egt.mode = observe" } else { "" };
+                format!(
+                    "{advice}; or write outside a transaction block (AUTOCOMMIT), where one INSERT or COPY takes any number of \
+                     rows; or make the table in the same block{observe}."
+                )
+            }
             Unit::Statement => self.way_out(&advice),
         }
     }
@@ -133,7 +140,7 @@ impl Unit {
 impl std::fmt::Display for Unit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Unit::Block => "a transaction is one entity group transaction: it",
+            Unit::Block { .. } => "a transaction is one entity group transaction: it",
             Unit::Statement => "under egt.autocommit = strict a statement is one entity group transaction: it",
         })
     }

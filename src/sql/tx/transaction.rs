@@ -134,7 +134,8 @@ impl Transaction {
     /// When those writes are not one EGT, and observe mode did not look on.
     pub(crate) fn begin(&mut self, modes: TransactionModes, now: EdmDateTime) -> SqlResult<()> {
         if self.implicit.observed.breaches().is_empty() {
-            rules::check(&mut self.implicit.writes, Unit::Block)?;
+            let unit = self.block_unit();
+            rules::check(&mut self.implicit.writes, unit)?;
         }
         let collected = self.take_implicit();
         self.block = Some(Block { collected, savepoints: Vec::new(), failed: false, modes, began: now });
@@ -328,9 +329,17 @@ impl Transaction {
         self.check_one_store()?;
         match self.statement {
             Some(_) if self.is_observable() => self.note_rules(),
-            _ => rules::check(self.writes_mut(), Unit::Block)?,
+            _ => {
+                let unit = self.block_unit();
+                rules::check(self.writes_mut(), unit)?;
+            }
         }
         Ok(())
+    }
+
+    /// A block of the store that the server is for, if that can be observed.
+    fn block_unit(&self) -> Unit {
+        Unit::Block { is_observable: self.is_observable() && self.claims.commits_groups(Place::Public) }
     }
 
     /// Whether all that is written goes to one store: no two of them commit together. What is temporary may come besides.

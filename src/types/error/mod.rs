@@ -376,6 +376,7 @@ pub enum Topic {
     NoPrimaryKey,
     SplitStatement,
     StorageParameters,
+    NoSnapshots,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
