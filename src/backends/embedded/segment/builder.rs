@@ -18,7 +18,7 @@ use tablegate_store::model::{Span, TableName};
 use tablegate_store::table::{Renewal, SegmentFigures, SegmentState, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
-use self::due::{Due, Seen, TAIL_PART, rows_of};
+use self::due::{Due, LOAD_LOOKS, Seen, TAIL_PART, rows_of};
 use super::super::apply::find;
 use super::super::commit::Job;
 use super::super::guard::Folder;
@@ -93,7 +93,7 @@ impl SegmentBuilder {
             path,
             shared: Arc::clone(&shared),
             seen: HashMap::new(),
-            is_loading: false,
+            loads: 0,
             written: HashMap::new(),
             has_swept: false,
             compacted: 0,
@@ -152,8 +152,8 @@ struct Worker {
     shared: Arc<Shared>,
     /// The tables there were, by their numbers.
     seen: HashMap<u32, Seen>,
-    /// Tables were being loaded when it last looked.
-    is_loading: bool,
+    /// For so many looks more, loads are taken to go on.
+    loads: u32,
     /// Segments that are due, by their files, and what was written into their spans.
     written: HashMap<String, Seen>,
     /// Whether the whole delta was looked through once.
@@ -233,7 +233,7 @@ impl Worker {
         self.forget_dropped(&tables)?;
         let is_there = |file: &String| tables.iter().flat_map(|t| t.segments.list()).any(|s| s.meta.file == *file);
         self.written.retain(|file, _| is_there(file));
-        self.is_loading = self.rests && self.sees_load(&tables);
+        self.loads = if self.sees_load(&tables) { LOAD_LOOKS } else { self.loads.saturating_sub(1) };
         let (mut first, built) = (Ok(()), self.shared.built.load(Ordering::Relaxed));
         for table in &tables {
             // One table that cannot be read does not keep the others waiting.

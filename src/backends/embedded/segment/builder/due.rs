@@ -17,6 +17,8 @@ const PATIENCE: u32 = 30;
 /// correctly, only more slowly. So long is also waited while other tables are loaded: a restore writes some of its tables anew
 /// later, and what loads needs the machine more.
 const LONG_PATIENCE: u32 = 120;
+/// Loads are taken to go on for so many looks behind the last one: a restore loads one table after the other.
+pub(super) const LOAD_LOOKS: u32 = 3;
 /// Growth of what was written into a segment's span between two looks, in percent, that counts as being written to.
 const GROWING_PERCENT: u64 = 5;
 /// The same, of rows without a segment.
@@ -108,7 +110,7 @@ impl Worker {
             true => options.min_rows.max(covered / TAIL_PART),
         };
         let is_growing = seen.is_growing(rows, GROWING_ROWS_PERCENT, LONG_PATIENCE)
-            || (self.is_loading && seen.looks < LONG_PATIENCE);
+            || (self.loads > 0 && seen.looks < LONG_PATIENCE);
         if rows < least.max(1) {
             seen.looks = 0;
             return false;
