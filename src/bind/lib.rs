@@ -14,7 +14,7 @@
 //!     binder       from syntax to meaning: expressions
 //!     query        the same of queries
 //!     statement    and of statements, which are the door: [`statement::bind_statement`]
-//!     name         names as they are written
+//!     name         names as they are written; parsed: syntax on its way to the binder
 //!     scope, hints the names there are; what a wrong one may have been meant for
 //!     namespace    which of them may be said where
 //!     usage        what an expression is for, and what is refused there
@@ -37,6 +37,7 @@ mod name;
 mod namespace;
 mod numeric;
 mod parameters;
+mod parsed;
 mod place;
 mod print;
 pub mod query;
@@ -48,17 +49,17 @@ mod usage;
 mod walk;
 
 pub use self::binder::{
-    Binder, BoundSubQuery, Reach, ReachedLevel, SYMMETRIC, SubQueries, VARIADIC, collation_named, folded, items_of,
-    set_right,
+    Binder, BoundSubQuery, Reach, ReachedLevel, SYMMETRIC, SubQueries, VARIADIC, collation_named, items_of, set_right,
 };
 pub use self::catalogue::collations::name as collation_name;
 pub use self::catalogue::oids::DEFAULT_COLLATION;
 pub use self::catalogue::{BuiltInOnly, Catalogue, Lookup, Oid};
 pub use self::expr::{BoundExpr, ExprKind, ExprType};
-pub use self::name::Name;
+pub use self::name::{Identifier, Name, QualifiedName, folded};
 pub use self::namespace::{Namespace, Shown};
 pub use self::parameters::Parameters;
-pub use self::place::{Place, Source};
+pub use self::parsed::{ParsedExpression, ParsedQuery};
+pub use self::place::{AtPlace, Place, Source};
 pub use self::print::{Names, Printing, QueryPrinting, RelationNames, StoredNames, query_text};
 pub use self::query::ROWS_FROM;
 pub use self::query::bound::BoundQuery;

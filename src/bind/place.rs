@@ -48,7 +48,7 @@ impl Place {
 }
 
 /// Errors about a piece of the text.
-pub(crate) trait AtPlace {
+pub trait AtPlace {
     #[must_use]
     fn at_place(self, place: Place) -> Self;
 }

@@ -70,7 +70,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("serde", &["backends", "types", "sql", "pg/auth", "rest"]),
     ("serde_json", &["backends", "types", "sql", "rest"]),
     ("sha2", &["types"]),
-    ("sqlparser", &["bind", "sql"]),
+    ("sqlparser", &["bind", "sql/syntax"]),
     // Locks have one holder nearly always.
     ("smallvec", &["sql/tx"]),
     // Files without a name, for what collected writes do not keep in memory; files that replace others; a folder of
@@ -116,6 +116,16 @@ fn external_crates_stay_in_their_place() {
         }
     }
     assert!(wrong.is_empty(), "external crates outside their place:\n{}", wrong.join("\n"));
+}
+
+/// What the parser gives goes through the rooms of `sql` unread: what is asked of it is asked of `syntax`, or of `bind`.
+#[test]
+fn trees_of_the_parser_are_read_in_two_places() {
+    let reads = |file: &File| file.code.calls(&["tree", "tree_mut", "into_tree"]);
+    let is_elsewhere = |file: &File| !is_inside(&file.path, "bind") && !is_inside(&file.path, "sql/syntax");
+    let wrong: Vec<String> =
+        sources().into_iter().filter(|file| is_elsewhere(file) && reads(file)).map(|file| file.path).collect();
+    assert!(wrong.is_empty(), "the parser's trees are read outside of their place: {wrong:?}");
 }
 
 #[test]

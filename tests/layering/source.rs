@@ -39,6 +39,11 @@ impl Source {
         found
     }
 
+    /// Whether a method of one of these names is called.
+    pub(super) fn calls(&self, methods: &[&str]) -> bool {
+        methods.iter().any(|method| self.code.contains(&format!(".{method}()")))
+    }
+
     /// The first segment of every path: crates, modules and types alike.
     pub(super) fn path_starts(&self) -> BTreeSet<&str> {
         let bytes = self.code.as_bytes();

@@ -8,12 +8,12 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::{Binder, folded, is_mark, name_of};
+use super::{Binder, is_mark, name_of};
 use crate::catalogue::oids::{self, Oid};
 use crate::catalogue::{CastContext, FunctionKind, Lookup};
 use crate::coerce::polymorphic;
 use crate::expr::{BoundExpr, CallForm, ExprKind, Literal, OverRows, ValueWord, Written};
-use crate::name::Name;
+use crate::name::{Name, folded};
 use crate::place::{AtPlace, Place};
 use crate::resolve::{Asked, Chosen, Fit, Unresolved, signature};
 use crate::typing::Field;

@@ -5,10 +5,11 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::{Binder, folded};
+use super::Binder;
 use crate::catalogue::oids::{self, Oid};
 use crate::catalogue::{CastContext, collations};
 use crate::expr::{BoundExpr, Collation, ExprKind, ExprType, Written};
+use crate::name::QualifiedName;
 use crate::place::{AtPlace, Place};
 
 impl Binder<'_> {
@@ -77,7 +78,7 @@ impl Binder<'_> {
             let message = format!("collations are not supported by type {}", self.lookup.type_name(value.oid()));
             return Err(SqlError::new(ErrorKind::DatatypeMismatch, message).at_place(at));
         }
-        let collation = collation_named(name).map_err(|error| error.at_place(at))?;
+        let collation = collation_named(&name.into()).map_err(|error| error.at_place(at))?;
         let ty = ExprType { collation: Collation::Explicit(collation), ..value.ty };
         let start = value.place;
         Ok(BoundExpr::new(ExprKind::Collate { value: Box::new(value), collation, at }, ty, start))
@@ -88,9 +89,8 @@ impl Binder<'_> {
 ///
 /// # Errors
 /// 42704 for an unknown one, 0A000 for that of a language.
-pub fn collation_named(name: &ObjectName) -> SqlResult<Oid> {
-    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(folded).collect();
-    collations::named(&parts)
+pub fn collation_named(name: &QualifiedName) -> SqlResult<Oid> {
+    collations::named(&name.folded())
 }
 
 /// What stands in the parentheses.

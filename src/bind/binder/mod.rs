@@ -42,7 +42,7 @@ pub use self::precedence::set_right;
 pub use self::type_name::items_of;
 use crate::catalogue::{CastContext, Lookup, Oid, oids};
 use crate::expr::{BoundExpr, ExprType, Written};
-use crate::name::Name;
+use crate::name::{Name, folded};
 use crate::parameters::Parameters;
 use crate::place::{AtPlace, Place, Source};
 use crate::scope::Scope;
@@ -148,7 +148,7 @@ impl<'b> Binder<'b> {
     ///
     /// # Errors
     /// PostgreSQL's, with their places.
-    pub fn bind(&mut self, expr: &Expr) -> SqlResult<BoundExpr> {
+    pub(crate) fn bind(&mut self, expr: &Expr) -> SqlResult<BoundExpr> {
         if self.depth >= MOST_DEPTH {
             let hint = "Part the expression into several.";
             return Err(SqlError::new(ErrorKind::TooComplex, "stack depth limit exceeded").with_hint(hint));
@@ -171,7 +171,7 @@ impl<'b> Binder<'b> {
     ///
     /// # Errors
     /// As [`Binder::bind`], and 42804 for other types.
-    pub fn bind_condition(&mut self, expr: &Expr, construct: &str) -> SqlResult<BoundExpr> {
+    pub(crate) fn bind_condition(&mut self, expr: &Expr, construct: &str) -> SqlResult<BoundExpr> {
         let bound = self.bind(expr)?;
         self.typing.coerce_to_boolean(bound, construct)
     }
@@ -180,7 +180,7 @@ impl<'b> Binder<'b> {
     ///
     /// # Errors
     /// As [`Binder::bind`].
-    pub fn bind_typed(&mut self, expr: &Expr) -> SqlResult<BoundExpr> {
+    pub(crate) fn bind_typed(&mut self, expr: &Expr) -> SqlResult<BoundExpr> {
         let bound = self.bind(expr)?;
         if bound.is_unknown() { self.typing.argument(bound, oids::TEXT) } else { Ok(bound) }
     }
@@ -189,7 +189,12 @@ impl<'b> Binder<'b> {
     ///
     /// # Errors
     /// As [`Binder::bind`], and 42804 for one that the column does not take.
-    pub fn bind_default(&mut self, expr: &Expr, column: &str, (oid, typmod): (Oid, i32)) -> SqlResult<BoundExpr> {
+    pub(crate) fn bind_default(
+        &mut self,
+        expr: &Expr,
+        column: &str,
+        (oid, typmod): (Oid, i32),
+    ) -> SqlResult<BoundExpr> {
         let bound = self.bind(expr)?;
         let given = bound.oid();
         let (context, written) = (CastContext::Assignment, Written::Implicitly);
@@ -296,9 +301,4 @@ pub(crate) fn is_mark(ident: &Ident, mark: &str) -> bool {
 
 pub(crate) fn name_of(ident: &Ident) -> Name {
     Name { text: folded(ident), is_quoted: ident.quote_style.is_some() }
-}
-
-/// An identifier as PostgreSQL folds it: lower case unless quoted.
-pub fn folded(ident: &Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_ascii_lowercase() }
 }

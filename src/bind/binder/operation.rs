@@ -5,10 +5,11 @@ use sqlparser::tokenizer::Span;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::cast::unnested;
-use super::{Binder, folded, is_mark};
+use super::{Binder, is_mark};
 use crate::catalogue::CastContext;
 use crate::catalogue::oids::{self, Oid};
 use crate::expr::{BoundExpr, CallForm, ExprKind, ExprType, SubQueryUse, Test};
+use crate::name::folded;
 use crate::place::{AtPlace, Place, Source};
 
 use crate::resolve::Asked;

@@ -6,10 +6,11 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::{Binder, folded};
+use super::Binder;
 use crate::alike::alike;
 use crate::catalogue::{Function as Called, FunctionKind, oids};
 use crate::expr::{BoundExpr, ExprKind, ExprType, OverRows, SortKey, Window};
+use crate::name::folded;
 use crate::place::{AtPlace, Place};
 use crate::usage::Usage;
 

@@ -6,10 +6,11 @@ use sqlparser::ast::{
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::{IntervalFields, TimeLimits};
 
-use super::{Binder, folded};
+use super::Binder;
 use crate::catalogue::names::MODIFIER_HEADER;
 use crate::catalogue::oids::{self, Oid};
 use crate::coerce::polymorphic::no_array;
+use crate::name::folded;
 use crate::place::{AtPlace, Place};
 
 /// Longest `varchar(n)`, in characters.

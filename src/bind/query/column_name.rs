@@ -5,8 +5,8 @@ use sqlparser::ast::{
     TrimWhereField, TypedString, Value,
 };
 
-use crate::binder::folded;
 use crate::catalogue::{Lookup, Oid};
+use crate::name::folded;
 
 /// What a column is called whose expression says nothing.
 const UNNAMED: &str = "?column?";

@@ -9,9 +9,10 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use super::bound::{RangeColumn, RangeEntry, RangeFunction, RangeSource};
 use super::from::{Alias, renamed};
 use super::level::Level;
-use crate::binder::{folded, is_mark};
+use crate::binder::is_mark;
 use crate::catalogue::oids;
 use crate::expr::{BoundExpr, ExprKind};
+use crate::name::folded;
 use crate::place::{AtPlace, Place};
 use crate::usage::Usage;
 

@@ -11,7 +11,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::level::Context;
 use super::select::Parts;
-use crate::binder::folded;
+use crate::name::folded;
 use crate::place::{AtPlace, Place};
 
 /// Where its own rows may not be read, as errors call it.

@@ -11,7 +11,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::binder::folded;
+use crate::name::folded;
 use crate::place::{AtPlace, Place};
 
 /// Names of parts of WITH that stand for the clauses of the part before them: the parser has no form for these. Their columns

@@ -8,9 +8,10 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use super::bound::{BoundWindow, Frame, FrameBound, FrameExclusion, FrameUnit, SortItem};
 use super::level::{Level, NotedWindow, no_window};
 use super::sort::Names;
-use crate::binder::{Binder, folded, is_mark};
+use crate::binder::{Binder, is_mark};
 use crate::catalogue::{CastContext, Oid, oids};
 use crate::expr::BoundExpr;
+use crate::name::folded;
 use crate::place::{AtPlace, Place};
 use crate::usage::Usage;
 

@@ -10,10 +10,10 @@ use sqlparser::ast::{
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::item;
-use crate::binder::{Binder, folded, name_of};
+use crate::binder::{Binder, name_of};
 use crate::catalogue::{CastContext, Lookup, Relation, RelationColumn, RelationRef, oids};
 use crate::expr::{BoundExpr, ExprKind, Written};
-use crate::name::Name;
+use crate::name::{Name, folded};
 use crate::place::{AtPlace, Place};
 use crate::query::bound::{BoundQuery, Target, column_of};
 use crate::query::changes::{Assigned, AssignedValue};

@@ -4,9 +4,10 @@ use sqlparser::ast::{Insert, ObjectName, OnInsert, Parens, SetExpr, SqliteOnConf
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::assign::{NamedColumn, assigned, column_named};
-use crate::binder::{Binder, folded};
+use crate::binder::Binder;
 use crate::catalogue::{Relation, RelationRef, oids};
 use crate::expr::{BoundExpr, ExprKind};
+use crate::name::folded;
 use crate::namespace::Shown;
 use crate::place::{AtPlace, Place};
 use crate::query::bound::{RangeColumn, RangeEntry, RangeSource, Target};

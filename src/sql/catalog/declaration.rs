@@ -19,6 +19,7 @@ use crate::place::{Place, PlacedName, StoredTable};
 use crate::relation::{
     ColumnSource, Identity, Relation, RelationColumn, RelationComments, RelationKind, derived_columns,
 };
+use crate::syntax::OnCommit;
 
 /// The partition of the declarations; other kinds of catalogue entries get their own.
 pub(super) const DECLARATIONS: &str = "table";
@@ -57,15 +58,6 @@ pub struct Declaration {
     /// Of a temporary table.
     #[serde(skip)]
     pub on_commit: OnCommit,
-}
-
-/// What becomes of a temporary table when a transaction commits.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OnCommit {
-    #[default]
-    PreserveRows,
-    DeleteRows,
-    Drop,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -37,7 +37,6 @@ mod state;
 mod stored;
 mod view;
 mod view_definition;
-mod view_renaming;
 mod view_text;
 mod views;
 
@@ -66,9 +65,7 @@ use crate::place::{Place, PlacedName, Readers, StoredTable, Stores};
 pub(crate) use access::Access;
 pub(crate) use comments::{SharedComments, set_comment};
 pub(super) use commit::StagedCommitError;
-pub(crate) use declaration::{
-    Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition, OnCommit,
-};
+pub(crate) use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition};
 pub(crate) use entry::CATALOG_TABLE;
 pub(crate) use found::derived_table_name;
 pub(crate) use found::is_found_oid;
@@ -76,9 +73,7 @@ pub(crate) use found::why_another_name;
 pub(crate) use oids::schema_oid;
 pub(crate) use oids::{DATABASE, PUBLIC};
 pub(crate) use sequence::{Sequence, SequenceOptions, SequenceOwner, SequenceState};
-pub(crate) use sequence_names::{
-    called, default_after_renaming, default_as_kept, default_as_shown, name_of, next_call, sequence_in,
-};
+pub(crate) use sequence_names::{called, default_after_renaming, default_as_kept, default_as_shown, next_call};
 pub(crate) use session::{Search, SessionCatalog};
 pub(crate) use staged::StagedCatalog;
 pub(crate) use stored::MadeTable;

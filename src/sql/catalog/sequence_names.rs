@@ -1,12 +1,9 @@
 //! Sequences as the defaults of columns name them: beside a table of the server's own, and in the catalogue of a mounted store.
 
-use std::ops::ControlFlow;
-
-use sqlparser::ast::{CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, VisitorMut};
-use tablegate_types::quoting::{quote_ident, split_name};
+use tablegate_types::quoting::quote_ident;
 
 use crate::place::Place;
-use crate::syntax::{fold, parse_expression, walk_mut};
+use crate::syntax::with_sequences_renamed;
 
 /// The DEFAULT of a column that a sequence counts, as PostgreSQL prints it.
 pub(crate) fn next_call(place: Place, sequence: &str) -> String {
@@ -24,7 +21,7 @@ pub(crate) fn called(place: Place, sequence: &str) -> String {
 /// A default of a mounted store's table as the store's own catalogue has it, where its sequences have no schema.
 pub(crate) fn default_as_kept(place: Place, text: &str) -> String {
     let schema = place.schema();
-    renamed(text, |parts| match parts {
+    with_sequences_renamed(text, |parts| match parts {
         [of, name] if **of == *schema => Some(quote_ident(name)),
         _ => None,
     })
@@ -37,7 +34,7 @@ pub(crate) fn default_as_shown(place: Place, text: &str) -> String {
     if place.is_temporary() {
         return text.to_owned();
     }
-    renamed(text, |parts| match parts {
+    with_sequences_renamed(text, |parts| match parts {
         [name] => Some(called(place, name)),
         [of, name] if of == "public" => Some(called(place, name)),
         _ => None,
@@ -47,66 +44,9 @@ pub(crate) fn default_as_shown(place: Place, text: &str) -> String {
 /// A default beside a sequence that gets another name.
 pub(crate) fn default_after_renaming(place: Place, text: &str, from: &str, to: &str) -> String {
     let schema = place.schema();
-    renamed(text, |parts| match parts {
+    with_sequences_renamed(text, |parts| match parts {
         [name] if name == from => Some(called(place, to)),
         [of, name] if **of == *schema && name == from => Some(called(place, to)),
         _ => None,
     })
-}
-
-/// An expression whose calls of `nextval` name their sequences anew, where there is a new name.
-fn renamed(text: &str, rename: impl Fn(&[String]) -> Option<String>) -> String {
-    struct Rename<F> {
-        rename: F,
-    }
-    impl<F: Fn(&[String]) -> Option<String>> VisitorMut for Rename<F> {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-            if let Expr::Function(function) = expr
-                && let Some(sequence) = sequence_in(function)
-                && !is_oid(sequence)
-                && let Some(name) = (self.rename)(&split_name(sequence))
-            {
-                *sequence = name;
-            }
-            ControlFlow::Continue(())
-        }
-    }
-    // Most defaults count nothing, and stay as they were written.
-    if !text.to_ascii_lowercase().contains("nextval") {
-        return text.to_owned();
-    }
-    let Ok(mut expression) = parse_expression(text) else { return text.to_owned() };
-    let _ = walk_mut(&mut expression, &mut Rename { rename });
-    expression.to_string()
-}
-
-/// A number names a relation by its OID.
-fn is_oid(text: &str) -> bool {
-    text.trim().parse::<u32>().is_ok()
-}
-
-/// The text in `nextval('s')`, `nextval('s'::regclass)` and `nextval(('s'::text)::regclass)`.
-pub(crate) fn sequence_in(function: &mut Function) -> Option<&mut String> {
-    if name_of(function) != "nextval" {
-        return None;
-    }
-    let FunctionArguments::List(list) = &mut function.args else { return None };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_mut_slice() else { return None };
-    let mut literal = argument;
-    while let Expr::Cast { expr, kind: CastKind::DoubleColon | CastKind::Cast, .. } | Expr::Nested(expr) = literal {
-        literal = expr;
-    }
-    match literal {
-        Expr::Value(value) => match &mut value.value {
-            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(text),
-            Value::DollarQuotedString(quoted) => Some(&mut quoted.value),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-pub(crate) fn name_of(function: &Function) -> String {
-    function.name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default()
 }

@@ -6,9 +6,10 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::view_definition::Definition;
-use super::view_renaming::in_schema;
+use super::view_text::query_of;
 use super::{entry, oids};
 use crate::place::{Place, PlacedName};
+use crate::syntax::text_in_schema;
 
 /// The partition of the views' entries.
 pub(super) const VIEWS: &str = "view";
@@ -153,7 +154,7 @@ impl View {
         let definition = self.definition.as_ref().map(|definition| definition.in_schema(from, to));
         let query = match &definition {
             Some(definition) => definition.query(),
-            None => in_schema(self, from, to)?,
+            None => text_in_schema(query_of(self)?, from, to),
         };
         Ok(Self { oid, uses, query, definition, ..self.clone() })
     }

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use sqlparser::ast::{ColumnDef, ColumnOption, Expr, GeneratedAs, ObjectName, Value};
-use tablegate_bind::{BuiltInOnly, Lookup, collation_named};
+use tablegate_bind::{BuiltInOnly, Lookup, ParsedExpression, QualifiedName, collation_named};
 use tablegate_store::model::{PropertyName, limits};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::oid::oid;
@@ -14,33 +13,28 @@ use super::counters::Counters;
 use crate::catalog::{DeclaredColumn, default_as_shown};
 use crate::place::Place;
 use crate::plan::RESERVED_COLUMNS;
-use crate::syntax::{GivenOptions, fold, serial_type, sql_type};
+use crate::syntax::{ColumnDefinition, ColumnOption};
 
 /// A column of a CREATE TABLE, its type read.
 pub(super) struct TypedColumn<'a> {
-    pub definition: &'a ColumnDef,
+    pub definition: &'a ColumnDefinition,
     pub sql_type: SqlType,
     /// It was declared `serial` or the like.
     pub is_serial: bool,
-    /// The options of its identity.
-    pub identity: GivenOptions,
 }
 
-/// Reads the types of columns. `identities` are the options of those with an identity, in order.
+/// Reads the types of columns.
 ///
 /// # Errors
 /// 42704 for an unknown type, 0A000 for one that cannot be stored, 22023 for bad parameters.
-pub(super) fn typed<'a>(columns: &'a [ColumnDef], identities: &[GivenOptions]) -> SqlResult<Vec<TypedColumn<'a>>> {
-    let mut identities = identities.iter();
+pub(super) fn typed(columns: &[ColumnDefinition]) -> SqlResult<Vec<TypedColumn<'_>>> {
     let (mut typed, mut refused) = (Vec::with_capacity(columns.len()), None);
     let mut without_type = Vec::new();
     for definition in columns {
-        let counts = definition.options.iter().any(|option| is_identity(&option.option));
-        let identity = if counts { identities.next() } else { None };
-        match typed_column(definition, identity.cloned().unwrap_or_default()) {
+        match typed_column(definition) {
             Ok(column) => typed.push(column),
             Err(error) => {
-                without_type.push(format!("{} {}", quote_ident(&fold(&definition.name)), definition.data_type));
+                without_type.push(format!("{} {}", quote_ident(&definition.name.folded()), definition.data_type));
                 refused.get_or_insert(error);
             }
         }
@@ -55,27 +49,22 @@ pub(super) fn typed<'a>(columns: &'a [ColumnDef], identities: &[GivenOptions]) -
     }
 }
 
-/// Reads the type of a column; `identity` are the options of its identity.
+/// Reads the type of a column.
 ///
 /// # Errors
 /// As [`typed`].
-pub(super) fn typed_column(definition: &ColumnDef, identity: GivenOptions) -> SqlResult<TypedColumn<'_>> {
-    let serial = serial_type(&definition.data_type);
+pub(super) fn typed_column(definition: &ColumnDefinition) -> SqlResult<TypedColumn<'_>> {
+    let serial = definition.data_type.serial_type();
     let is_serial = serial.is_some();
-    let sql_type = serial.map_or_else(|| sql_type(&definition.data_type), Ok);
-    let sql_type = sql_type.map_err(|error| error.for_column(&fold(&definition.name)))?;
+    let sql_type = serial.map_or_else(|| definition.data_type.sql_type(), Ok);
+    let sql_type = sql_type.map_err(|error| error.for_column(&definition.name.folded()))?;
     if sql_type == SqlType::InternalChar {
         return Err(SqlError::not_supported("type \"char\"").with_hint("Use char(1), or text."));
     }
     if matches!(sql_type, SqlType::Int2Vector | SqlType::OidVector) {
         return Err(SqlError::not_supported(format!("type {sql_type}")).with_hint("Use smallint[] or bigint[]."));
     }
-    Ok(TypedColumn { definition, sql_type, is_serial, identity })
-}
-
-/// Whether it is GENERATED ... AS IDENTITY.
-pub(super) fn is_identity(option: &ColumnOption) -> bool {
-    matches!(option, ColumnOption::Generated { generation_expr: None, .. })
+    Ok(TypedColumn { definition, sql_type, is_serial })
 }
 
 /// The declared columns of a table.
@@ -93,7 +82,7 @@ pub(super) fn columns(
     let mut properties = HashSet::new();
     let mut columns = Vec::with_capacity(typed.len());
     for column in typed {
-        let name = fold(&column.definition.name);
+        let name = column.definition.name.folded();
         if !names.insert(name.clone()) {
             let message = format!("column \"{name}\" specified more than once");
             return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
@@ -130,7 +119,7 @@ pub(super) fn read_column(
     taken: &mut HashSet<String>,
     counters: &mut Counters<'_>,
 ) -> SqlResult<DeclaredColumn> {
-    let name = fold(&column.definition.name);
+    let name = column.definition.name.folded();
     check_name(&name, false)?;
     let mut declared = options(column, counters)?;
     declared.property = Some(property_name(&name, taken));
@@ -168,36 +157,32 @@ fn check_name(name: &str, is_raw: bool) -> SqlResult<()> {
 /// What the column's type and options say of it. Constraints are read elsewhere (`constraints`).
 fn options(column: &TypedColumn<'_>, counters: &mut Counters<'_>) -> SqlResult<DeclaredColumn> {
     let table = &counters.table.name;
-    let mut declared = DeclaredColumn::new(&fold(&column.definition.name), &column.sql_type);
+    let mut declared = DeclaredColumn::new(&column.definition.name.folded(), &column.sql_type);
     let mut nullable = column.is_serial.then_some(false);
     if column.is_serial {
         declared.default = Some(counters.serial(&declared.name, &column.sql_type)?);
     }
     for option in &column.definition.options {
-        match &option.option {
+        match option {
             ColumnOption::NotNull => set_nullable(&mut nullable, false, table, &declared.name)?,
             ColumnOption::Null => set_nullable(&mut nullable, true, table, &declared.name)?,
-            ColumnOption::PrimaryKey(_)
-            | ColumnOption::Check(_)
-            | ColumnOption::Unique(_)
-            | ColumnOption::ForeignKey(_) => {}
+            ColumnOption::Constraint(_) => {}
             ColumnOption::Collation(name) => declared.collation = collation(&column.sql_type, name)?,
             ColumnOption::Default(expression) => {
                 check_no_value(table, &declared, "default")?;
                 declared.default = default_text(counters.table.place, expression);
             }
-            ColumnOption::Generated { generation_expr: Some(expression), .. } => {
+            ColumnOption::Generated(expression) => {
                 check_no_value(table, &declared, "generation expression")?;
                 declared.generated = Some(expression.to_string());
             }
-            ColumnOption::Generated { generated_as, generation_expr: None, .. } => {
+            ColumnOption::Identity { always, options } => {
                 check_no_value(table, &declared, "identity")?;
-                let always = *generated_as == GeneratedAs::Always;
-                let identity = counters.identity(&declared.name, &column.sql_type, always, &column.identity)?;
+                let identity = counters.identity(&declared.name, &column.sql_type, *always, options)?;
                 declared.identity = Some(identity);
                 set_nullable(&mut nullable, false, table, &declared.name)?;
             }
-            other => return Err(SqlError::not_supported(other.to_string())),
+            ColumnOption::Other(option) => return Err(SqlError::not_supported(option)),
         }
     }
     declared.not_null = nullable == Some(false);
@@ -236,18 +221,15 @@ fn check_no_value(table: &str, column: &DeclaredColumn, second: &str) -> SqlResu
 }
 
 /// The text that is kept of a DEFAULT: `DEFAULT NULL` is none.
-pub(crate) fn default_text(place: Place, expression: &Expr) -> Option<String> {
-    match expression {
-        Expr::Value(value) if value.value == Value::Null => None,
-        other => Some(default_as_shown(place, &other.to_string())),
-    }
+pub(crate) fn default_text(place: Place, expression: &ParsedExpression) -> Option<String> {
+    (!expression.is_null()).then(|| default_as_shown(place, &expression.to_string()))
 }
 
 /// The number of the collation that a column is given; none where that is its type's.
 ///
 /// # Errors
 /// 42804 for a type without collations, and what is wrong with the name.
-pub(super) fn collation(sql_type: &SqlType, name: &ObjectName) -> SqlResult<Option<u32>> {
+pub(super) fn collation(sql_type: &SqlType, name: &QualifiedName) -> SqlResult<Option<u32>> {
     let of_type = Lookup::new(&BuiltInOnly).collation_of_type(oid(sql_type));
     if of_type == 0 {
         let message = format!("collations are not supported by type {sql_type}");

@@ -1,9 +1,8 @@
 //! The constraints of a CREATE TABLE besides the primary key.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 
-use sqlparser::ast::{self, ColumnOption, Expr, Ident, TableConstraint, Visitor};
+use tablegate_bind::{Identifier, ParsedExpression};
 use tablegate_types::constraint::{Check, Constraints};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -11,44 +10,26 @@ use super::names::free_name;
 use super::unenforced::Recorder;
 use crate::catalog::DeclaredColumn;
 use crate::plan::resolve_column;
-use crate::syntax::{fold, walk};
+use crate::syntax::{ColumnDefinition, ConstraintKind, CreateTableCommand, TableConstraint, column_names};
 
 /// The constraints of a table.
 ///
 /// # Errors
 /// 42703 for an unknown column, 42710 for a name given twice, 0A000 for what cannot be enforced and may not be recorded.
 pub(super) fn constraints(
-    create: &ast::CreateTable,
+    create: &CreateTableCommand,
     key_name: Option<String>,
     recorder: &mut Recorder<'_>,
 ) -> SqlResult<Constraints> {
     let mut found = Constraints { primary_key: key_name, ..Constraints::default() };
-    for column in &create.columns {
-        let own = std::slice::from_ref(&column.name);
-        for option in &column.options {
-            let name = option.name.as_ref();
-            match &option.option {
-                ColumnOption::Check(check) => {
-                    let name = name.or(check.name.as_ref());
-                    add_check(&mut found, recorder.table, recorder.columns, name, &check.expr)?;
-                }
-                ColumnOption::Unique(unique) => {
-                    recorder.unique(&mut found, name.or(unique.name.as_ref()), own, unique)?;
-                }
-                ColumnOption::ForeignKey(key) => {
-                    recorder.foreign_key(&mut found, name.or(key.name.as_ref()), own, key)?;
-                }
-                _ => {}
-            }
-        }
-    }
-    for constraint in &create.constraints {
+    let of_columns = create.columns.iter().flat_map(ColumnDefinition::constraints);
+    for constraint in of_columns.chain(&create.constraints) {
         add_constraint(&mut found, constraint, recorder)?;
     }
     Ok(found)
 }
 
-/// Adds a table constraint other than the primary key, which is read elsewhere.
+/// Adds a constraint other than the primary key, which is read elsewhere.
 ///
 /// # Errors
 /// As for a whole table.
@@ -57,28 +38,20 @@ pub(crate) fn add_constraint(
     constraint: &TableConstraint,
     recorder: &mut Recorder<'_>,
 ) -> SqlResult<()> {
-    match constraint {
-        TableConstraint::PrimaryKey(_) => Ok(()),
-        TableConstraint::Check(check) => {
-            add_check(constraints, recorder.table, recorder.columns, check.name.as_ref(), &check.expr)
+    let name = constraint.name.as_ref();
+    match &constraint.kind {
+        ConstraintKind::PrimaryKey(_) => Ok(()),
+        ConstraintKind::Check(condition) => add_check(constraints, recorder.table, recorder.columns, name, condition),
+        ConstraintKind::Unique { columns, nulls_not_distinct, deferral } => {
+            let listed =
+                columns.as_ref().map_err(|_| SqlError::not_supported("an expression in a UNIQUE constraint"))?;
+            recorder.unique(constraints, name, listed, (*nulls_not_distinct, *deferral))
         }
-        TableConstraint::Unique(unique) => {
-            let listed: Option<Vec<Ident>> = unique.columns.iter().map(|item| plain(&item.column.expr)).collect();
-            let listed = listed.ok_or_else(|| SqlError::not_supported("an expression in a UNIQUE constraint"))?;
-            recorder.unique(constraints, unique.name.as_ref(), &listed, unique)
-        }
-        TableConstraint::ForeignKey(key) => recorder.foreign_key(constraints, key.name.as_ref(), &key.columns, key),
-        TableConstraint::PrimaryKeyUsingIndex(_) | TableConstraint::UniqueUsingIndex(_) => {
+        ConstraintKind::ForeignKey(key) => recorder.foreign_key(constraints, name, key),
+        ConstraintKind::UsingIndex => {
             Err(SqlError::not_supported("a constraint USING INDEX").with_hint("Name its columns instead of an index."))
         }
-        other => Err(SqlError::not_supported(other.to_string())),
-    }
-}
-
-fn plain(expr: &Expr) -> Option<Ident> {
-    match expr {
-        Expr::Identifier(ident) => Some(ident.clone()),
-        _ => None,
+        ConstraintKind::Other(other) => Err(SqlError::not_supported(other)),
     }
 }
 
@@ -90,13 +63,13 @@ pub(crate) fn add_check(
     constraints: &mut Constraints,
     table: &str,
     columns: &[DeclaredColumn],
-    name: Option<&Ident>,
-    expression: &Expr,
+    name: Option<&Identifier>,
+    expression: &ParsedExpression,
 ) -> SqlResult<()> {
     let named = columns_of(columns, expression)?;
     let name = match name {
         Some(given) => {
-            let name = fold(given);
+            let name = given.folded();
             if constraints.names().any(|taken| taken == name) {
                 let message = format!("constraint \"{name}\" for relation \"{table}\" already exists");
                 return Err(SqlError::new(ErrorKind::DuplicateObject, message));
@@ -125,25 +98,11 @@ pub(crate) fn add_check(
 ///
 /// # Errors
 /// 42702 for one that several may have.
-pub(crate) fn columns_of(columns: &[DeclaredColumn], expression: &Expr) -> SqlResult<Vec<String>> {
-    struct Names(Vec<Ident>);
-    impl Visitor for Names {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            match expr {
-                Expr::Identifier(ident) => self.0.push(ident.clone()),
-                Expr::CompoundIdentifier(parts) => self.0.extend(parts.last().cloned()),
-                _ => {}
-            }
-            ControlFlow::Continue(())
-        }
-    }
-    let mut names = Names(Vec::new());
-    let _ = walk(expression, &mut names);
+pub(crate) fn columns_of(columns: &[DeclaredColumn], expression: &ParsedExpression) -> SqlResult<Vec<String>> {
     let known: Vec<&String> = columns.iter().map(|column| &column.name).collect();
     let mut found = HashSet::new();
-    for ident in &names.0 {
-        found.extend(resolve_column(known.iter().copied(), ident)?.map(str::to_owned));
+    for name in column_names(expression) {
+        found.extend(resolve_column(known.iter().copied(), &name)?.map(str::to_owned));
     }
     Ok(known.into_iter().filter(|column| found.contains(*column)).cloned().collect())
 }

@@ -1,6 +1,6 @@
 //! Columns that count: `serial`, and GENERATED ... AS IDENTITY. Each gets a sequence that belongs to it.
 
-use sqlparser::ast::Expr;
+use tablegate_bind::ParsedExpression;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::quoting::split_name;
 use tablegate_types::sql_type::SqlType;
@@ -10,8 +10,8 @@ use crate::catalog::{CatalogView, Declaration, Sequence, SequenceOwner, next_cal
 use crate::place::PlacedName;
 use crate::plan::schema_and_table;
 use crate::relation::Identity;
-use crate::sequence::{self, take_next_calls};
-use crate::syntax::{GivenOptions, parse_expression};
+use crate::sequence;
+use crate::syntax::{GivenOptions, parse_expression, take_next_calls};
 
 /// The sequences of a table's columns, as they are declared.
 pub(crate) struct Counters<'a> {
@@ -97,7 +97,7 @@ pub(crate) fn counts_with<'d>(declaration: &'d Declaration, sequence: &str) -> i
 }
 
 /// The names, without schema, of the sequences whose next values an expression takes.
-fn sequences_in(expression: &mut Expr) -> Vec<String> {
-    let named = take_next_calls(expression, |_| "next".into()).unwrap_or_default();
+fn sequences_in(expression: &mut ParsedExpression) -> Vec<String> {
+    let named = take_next_calls(expression, &sequence::waits, &|_| "next".to_owned()).unwrap_or_default();
     named.iter().filter_map(|text| split_name(text).pop()).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use sqlparser::ast::{self, ColumnOption, CreateTableOptions, Expr, SqlOption, TableConstraint, Value};
+use tablegate_bind::Identifier;
 use tablegate_store::model::TableName;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult, Topic};
 use tablegate_types::sql_type::SqlType;
@@ -13,10 +13,13 @@ use super::counters::Counters;
 use super::key_layout::{TableOptions, layout};
 use super::names::free_name;
 use super::unenforced::Recorder;
-use crate::catalog::{Declaration, DeclaredKey, OnCommit, Sequence, derived_table_name, why_another_name};
+use crate::catalog::{Declaration, DeclaredKey, Sequence, derived_table_name, why_another_name};
 use crate::place::{Place, PlacedName};
 use crate::settings::{EgtMode, parse_bool};
-use crate::syntax::{CreateTableCommand, fold};
+use crate::syntax::{
+    ColumnDefinition, ConstraintKind, CreateTableCommand, KeyColumns, OnCommit, TableOption,
+    TableOptions as WrittenOptions,
+};
 
 /// What a CREATE TABLE makes. OIDs are still open.
 pub(crate) struct Declared {
@@ -34,22 +37,21 @@ pub(crate) struct Declared {
 /// # Errors
 /// What PostgreSQL refuses, and 0A000 for what the Table model cannot hold.
 pub(crate) fn declare(
-    command: &CreateTableCommand,
+    create: &CreateTableCommand,
     placed: &PlacedName,
     mode: EgtMode,
     is_taken: &dyn Fn(&str) -> bool,
 ) -> SqlResult<Declared> {
-    let create = &command.create;
     refuse_other_kinds(create)?;
     let name = placed.name.clone();
     let mut notices = Vec::new();
-    let options = table_options(&create.table_options, &mut notices)?;
+    let options = table_options(&create.options, &mut notices)?;
     let stored = match placed.place {
         Place::Public | Place::Mount(_) => stored_name(&name, &options, &mut notices)?,
         Place::Temporary(_) => unnamed(&options)?,
     };
     let (key_name, primary_key) = primary_key(create)?;
-    let typed = typed(&create.columns, &command.identities)?;
+    let typed = typed(&create.columns)?;
     let is_raw = is_raw(&typed, &primary_key, &options)?;
     let told = notices.len();
     let key = if is_raw { DeclaredKey::Raw } else { layout(&name, &primary_key, &options, &mut notices)? };
@@ -90,44 +92,31 @@ fn unnamed(options: &TableOptions) -> SqlResult<TableName> {
 ///
 /// # Errors
 /// 42P16 for a table that is not temporary.
-fn on_commit(create: &ast::CreateTable, place: Place) -> SqlResult<OnCommit> {
-    let on_commit = match create.on_commit {
-        None => return Ok(OnCommit::PreserveRows),
-        Some(ast::OnCommit::PreserveRows) => OnCommit::PreserveRows,
-        Some(ast::OnCommit::DeleteRows) => OnCommit::DeleteRows,
-        Some(ast::OnCommit::Drop) => OnCommit::Drop,
-    };
-    if !place.is_temporary() {
-        let message = "ON COMMIT can only be used on temporary tables";
-        return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
+fn on_commit(create: &CreateTableCommand, place: Place) -> SqlResult<OnCommit> {
+    match create.on_commit {
+        Some(_) if !place.is_temporary() => {
+            let message = "ON COMMIT can only be used on temporary tables";
+            Err(SqlError::new(ErrorKind::InvalidTableDefinition, message))
+        }
+        on_commit => Ok(on_commit.unwrap_or_default()),
     }
-    Ok(on_commit)
 }
 
-fn refuse_other_kinds(create: &ast::CreateTable) -> SqlResult<()> {
-    let refused = [
-        (create.external || create.location.is_some() || create.file_format.is_some(), "CREATE EXTERNAL TABLE"),
-        (create.or_replace, "CREATE OR REPLACE TABLE"),
-        (create.query.is_some(), "CREATE TABLE AS"),
-        (create.like.is_some(), "CREATE TABLE LIKE"),
-        (create.inherits.is_some(), "table inheritance"),
-        (create.partition_of.is_some() || create.partition_by.is_some(), "declarative partitioning"),
-    ];
-    match refused.iter().find(|(given, _)| *given) {
-        Some((_, "CREATE EXTERNAL TABLE")) => Err(SqlError::new(
+fn refuse_other_kinds(create: &CreateTableCommand) -> SqlResult<()> {
+    match create.other_kind {
+        Some("CREATE EXTERNAL TABLE") => Err(SqlError::new(
             ErrorKind::InsufficientPrivilege,
             "CREATE EXTERNAL TABLE is not allowed: it would touch the server's files",
         )),
-        Some((_, what)) => Err(SqlError::not_supported(what)),
+        Some(kind) => Err(SqlError::not_supported(kind)),
         None => Ok(()),
     }
 }
 
-fn table_options(options: &CreateTableOptions, notices: &mut Vec<Notice>) -> SqlResult<TableOptions> {
+fn table_options(options: &WrittenOptions, notices: &mut Vec<Notice>) -> SqlResult<TableOptions> {
     match options {
-        CreateTableOptions::None => Ok(TableOptions::default()),
-        CreateTableOptions::With(list) => read_options(list, notices),
-        other => Err(SqlError::not_supported(other.to_string())),
+        WrittenOptions::With(list) => read_options(list, notices),
+        WrittenOptions::Other(other) => Err(SqlError::not_supported(other)),
     }
 }
 
@@ -135,16 +124,15 @@ fn table_options(options: &CreateTableOptions, notices: &mut Vec<Notice>) -> Sql
 ///
 /// # Errors
 /// 22023 for an unknown one or a bad value.
-pub(super) fn read_options(list: &[SqlOption], notices: &mut Vec<Notice>) -> SqlResult<TableOptions> {
+pub(super) fn read_options(list: &[TableOption], notices: &mut Vec<Notice>) -> SqlResult<TableOptions> {
     let mut found = TableOptions::default();
     for option in list {
-        let SqlOption::KeyValue { key, value } = option else {
-            return Err(SqlError::not_supported(format!("table option {option}")));
+        let (name, text) = match option {
+            TableOption::Given { name, value, .. } => (name, value),
+            TableOption::Other(option) => return Err(SqlError::not_supported(format!("table option {option}"))),
         };
-        let name = fold(key);
-        let text = option_text(value);
         let flag = || {
-            parse_bool(&text).ok_or_else(|| {
+            parse_bool(text).ok_or_else(|| {
                 SqlError::new(
                     ErrorKind::InvalidParameterValue,
                     format!("invalid value for option \"{name}\": \"{text}\""),
@@ -152,14 +140,14 @@ pub(super) fn read_options(list: &[SqlOption], notices: &mut Vec<Notice>) -> Sql
             })
         };
         match name.as_str() {
-            "table" => found.stored_name = Some(text),
-            "partition_key" => found.partition_key = Some(text),
-            "row_key" => found.row_key = Some(text),
+            "table" => found.stored_name = Some(text.clone()),
+            "partition_key" => found.partition_key = Some(text.clone()),
+            "row_key" => found.row_key = Some(text.clone()),
             "key_escape" => found.key_escape = Some(flag()?),
             "open" => found.open = flag()?,
             "oids" if !flag()? => {}
             "oids" => return Err(SqlError::not_supported("a table WITH OIDS").with_hint("Use an identity column.")),
-            _ if is_of_storage(&name) => {
+            _ if is_of_storage(name) => {
                 let message = format!("storage parameter \"{name}\" has no meaning here and is ignored");
                 notices.push(Notice::info(message).once(Topic::StorageParameters));
             }
@@ -203,17 +191,6 @@ fn is_of_storage(name: &str) -> bool {
     }
 }
 
-fn option_text(value: &Expr) -> String {
-    match value {
-        Expr::Value(v) => match &v.value {
-            Value::SingleQuotedString(text) | Value::Number(text, _) => text.clone(),
-            other => other.to_string(),
-        },
-        Expr::Identifier(ident) => ident.value.clone(),
-        other => other.to_string(),
-    }
-}
-
 fn stored_name(name: &str, options: &TableOptions, notices: &mut Vec<Notice>) -> SqlResult<TableName> {
     if let Some(chosen) = &options.stored_name {
         return Ok(TableName::parse(chosen)?);
@@ -232,22 +209,13 @@ fn stored_name(name: &str, options: &TableOptions, notices: &mut Vec<Notice>) ->
 }
 
 /// The primary key's name, where it was given one, and its columns in order.
-fn primary_key(create: &ast::CreateTable) -> SqlResult<(Option<String>, Vec<String>)> {
+fn primary_key(create: &CreateTableCommand) -> SqlResult<(Option<String>, Vec<String>)> {
     let mut keys: Vec<(Option<String>, Vec<String>)> = Vec::new();
-    for column in &create.columns {
-        for option in &column.options {
-            if let ColumnOption::PrimaryKey(key) = &option.option {
-                keys.push((option.name.as_ref().or(key.name.as_ref()).map(fold), vec![fold(&column.name)]));
-            }
-        }
-    }
-    for constraint in &create.constraints {
-        if let TableConstraint::PrimaryKey(key) = constraint {
-            let names = key.columns.iter().map(|c| match &c.column.expr {
-                Expr::Identifier(ident) => Ok(fold(ident)),
-                other => Err(SqlError::not_supported(format!("expression {other} in a primary key"))),
-            });
-            keys.push((key.name.as_ref().map(fold), names.collect::<SqlResult<_>>()?));
+    let of_columns = create.columns.iter().flat_map(ColumnDefinition::constraints);
+    for constraint in of_columns.chain(&create.constraints) {
+        if let ConstraintKind::PrimaryKey(columns) = &constraint.kind {
+            let names = key_columns(columns)?.iter().map(Identifier::folded).collect();
+            keys.push((constraint.name.as_ref().map(Identifier::folded), names));
         }
     }
     if keys.len() > 1 {
@@ -257,7 +225,7 @@ fn primary_key(create: &ast::CreateTable) -> SqlResult<(Option<String>, Vec<Stri
     let (name, key) = keys.pop().unwrap_or_default();
     let mut seen = HashSet::new();
     for name in &key {
-        if create.columns.iter().all(|c| fold(&c.name) != *name) {
+        if create.columns.iter().all(|c| c.name.folded() != *name) {
             let message = format!("column \"{name}\" named in key does not exist");
             return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
         }
@@ -269,9 +237,16 @@ fn primary_key(create: &ast::CreateTable) -> SqlResult<(Option<String>, Vec<Stri
     Ok((name, key))
 }
 
+/// # Errors
+/// 0A000 for an expression in a primary key.
+pub(super) fn key_columns(columns: &KeyColumns) -> SqlResult<&[Identifier]> {
+    let of_expression = |other| SqlError::not_supported(format!("expression {other} in a primary key"));
+    columns.as_deref().map_err(of_expression)
+}
+
 /// Whether the columns are PartitionKey and RowKey themselves.
 fn is_raw(columns: &[TypedColumn<'_>], primary_key: &[String], options: &TableOptions) -> SqlResult<bool> {
-    let key_column = |name: &str| columns.iter().find(|column| fold(&column.definition.name) == name);
+    let key_column = |name: &str| columns.iter().find(|column| column.definition.name.folded() == name);
     let (Some(partition), Some(row)) = (key_column("PartitionKey"), key_column("RowKey")) else { return Ok(false) };
     if !primary_key.is_empty() && primary_key != ["PartitionKey", "RowKey"] {
         return Err(SqlError::new(
@@ -287,7 +262,7 @@ fn is_raw(columns: &[TypedColumn<'_>], primary_key: &[String], options: &TableOp
     }
     for column in [partition, row] {
         if !matches!(column.sql_type, SqlType::Text | SqlType::Varchar(_)) {
-            let message = format!("column \"{}\" must be of type text", column.definition.name.value);
+            let message = format!("column \"{}\" must be of type text", column.definition.name.written());
             return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
         }
     }

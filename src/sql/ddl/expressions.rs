@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use arrow::array::new_empty_array;
-use sqlparser::ast::Expr;
-use tablegate_bind::Usage;
+use tablegate_bind::{ParsedExpression, Usage};
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::quoting::split_name;
@@ -15,11 +14,11 @@ use tablegate_types::style::{Reading, ambiguous};
 use super::constraints::columns_of;
 use super::written::Written;
 use crate::catalog::{Declaration, DeclaredColumn, Sequence};
-use crate::dml::{RowExpressions, is_untyped, visible_schema};
+use crate::dml::{RowExpressions, visible_schema};
 use crate::plan::Planner;
 use crate::relation::{Relation, RelationColumn, RowScope};
-use crate::sequence::take_next_calls;
-use crate::syntax::parse_expression;
+use crate::sequence::waits;
+use crate::syntax::{parse_expression, take_next_calls};
 
 /// Where an expression stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +71,7 @@ pub(crate) fn check_value(
     planner: &Planner<'_>,
     relation: &Relation,
     column: &RelationColumn,
-    expression: &Expr,
+    expression: &ParsedExpression,
     place: Place,
 ) -> SqlResult<()> {
     let schema = match place {
@@ -84,7 +83,7 @@ pub(crate) fn check_value(
         return Err(SqlError::new(ErrorKind::InvalidObjectDefinition, "generation expression is not immutable"));
     }
     let from = planned.types().first().cloned().unwrap_or(SqlType::Text);
-    let untyped = is_untyped(expression);
+    let untyped = expression.is_untyped();
     let fits = edm::assign(&new_empty_array(&from.arrow()), &from, &column.sql_type, untyped);
     fits.map_err(|_| {
         let message = format!(
@@ -121,7 +120,11 @@ fn without_length(sql_type: &SqlType) -> SqlType {
 ///
 /// # Errors
 /// As [`check_expressions`].
-pub(crate) fn check_condition(planner: &Planner<'_>, relation: &Relation, expression: &Expr) -> SqlResult<()> {
+pub(crate) fn check_condition(
+    planner: &Planner<'_>,
+    relation: &Relation,
+    expression: &ParsedExpression,
+) -> SqlResult<()> {
     plan_condition(&planner.for_later(), relation, expression, Place::Check).map(|_| ())
 }
 
@@ -132,16 +135,16 @@ pub(crate) fn check_condition(planner: &Planner<'_>, relation: &Relation, expres
 pub(crate) fn plan_condition(
     planner: &Planner<'_>,
     relation: &Relation,
-    expression: &Expr,
+    expression: &ParsedExpression,
     place: Place,
 ) -> SqlResult<RowExpressions> {
     if place == Place::CopyWhere {
-        RowScope::of(relation).binder(Usage::CopyWhere).bind_condition(expression, "WHERE")?;
+        expression.bind_condition(&mut RowScope::of(relation).binder(Usage::CopyWhere), "WHERE")?;
     }
     let planned = RowExpressions::plan(planner, &relation.name, &visible_schema(relation), vec![expression.clone()])?;
     match planned.types() {
         [SqlType::Bool] => Ok(planned),
-        _ if is_untyped(expression) => Ok(planned),
+        _ if expression.is_untyped() => Ok(planned),
         types => {
             let given = types.first().cloned().unwrap_or(SqlType::Text);
             let clause = if place == Place::CopyWhere { "WHERE" } else { "CHECK" };
@@ -158,10 +161,10 @@ pub(crate) fn plan_condition(
 pub(crate) fn check_sequences(
     planner: &Planner<'_>,
     place: crate::place::Place,
-    mut expression: Expr,
+    mut expression: ParsedExpression,
     own: &[Sequence],
 ) -> SqlResult<()> {
-    for named in take_next_calls(&mut expression, |_| "next".into())? {
+    for named in take_next_calls(&mut expression, &waits, &|_| "next".to_owned())? {
         let is_own = split_name(&named).pop().is_some_and(|name| own.iter().any(|sequence| sequence.name == name));
         if !is_own {
             let found = planner.system.sequences()?.find(&named)?.place;
@@ -175,7 +178,7 @@ pub(crate) fn check_sequences(
 }
 
 /// A generated column is computed from the others as they are given, not from one another.
-fn check_references(columns: &[DeclaredColumn], expression: &Expr) -> SqlResult<()> {
+fn check_references(columns: &[DeclaredColumn], expression: &ParsedExpression) -> SqlResult<()> {
     let named = columns_of(columns, expression)?;
     match columns.iter().find(|column| column.generated.is_some() && named.contains(&column.name)) {
         None => Ok(()),

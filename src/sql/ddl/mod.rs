@@ -4,7 +4,6 @@
 //! renamed or has a consequence for transactions is said in a NOTICE.
 
 mod alter;
-mod column_names;
 mod columns;
 mod constraints;
 mod counters;
@@ -17,13 +16,11 @@ mod names;
 mod unenforced;
 mod written;
 
-pub(super) use alter::{
-    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, drops_with_cascade, is_about_columns, renaming,
-};
+pub(super) use alter::{Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, renaming};
 pub(super) use counters::{counting_with, counts_with};
 pub(super) use create_table::{Declared, declare};
 pub(super) use dependents::{Reference, cascades, needed_by, references_to, still_needed, still_referenced};
 pub(super) use expressions::{Place, check_expressions, plan_condition};
-pub(super) use index::{index_name, read_definition as read_index_definition};
+pub(super) use index::index_name;
 pub(super) use unenforced::{Recorder, resolve_references};
 pub(super) use written::{Written, bind_index};

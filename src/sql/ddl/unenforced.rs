@@ -6,11 +6,8 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{
-    self, ConstraintCharacteristics, ConstraintReferenceMatchKind, DeferrableInitial, ForeignKeyConstraint, Ident,
-    NullsDistinctOption, UniqueConstraint,
-};
-use tablegate_types::constraint::{Constraints, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
+use tablegate_bind::Identifier;
+use tablegate_types::constraint::{Constraints, Deferral, Unenforced, UnenforcedKind};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::names::free_name;
@@ -19,7 +16,7 @@ use crate::place::{Place, PlacedName};
 use crate::plan::{Planner, resolve_column, schema_and_table};
 use crate::relation::Relation;
 use crate::settings::EgtMode;
-use crate::syntax::fold;
+use crate::syntax::{ForeignKey, Matching};
 
 /// Records constraints of one table as its mode allows.
 pub(crate) struct Recorder<'a> {
@@ -41,9 +38,9 @@ impl Recorder<'_> {
     pub(crate) fn unique(
         &mut self,
         constraints: &mut Constraints,
-        name: Option<&Ident>,
-        listed: &[Ident],
-        unique: &UniqueConstraint,
+        name: Option<&Identifier>,
+        listed: &[Identifier],
+        (nulls_not_distinct, deferral): (bool, Deferral),
     ) -> SqlResult<()> {
         let columns = self.named(listed, |column| format!("column \"{column}\" named in key does not exist"))?;
         if let Some(twice) = columns.iter().enumerate().find(|(i, column)| columns[..*i].contains(column)) {
@@ -59,10 +56,7 @@ impl Recorder<'_> {
                      observe to record the constraint without enforcing it.",
                 ));
         }
-        let kind = UnenforcedKind::Unique {
-            nulls_not_distinct: unique.nulls_distinct == NullsDistinctOption::NotDistinct,
-            deferral: deferral(unique.characteristics.as_ref()),
-        };
+        let kind = UnenforcedKind::Unique { nulls_not_distinct, deferral };
         let name = self.record(constraints, name, columns, "key", kind)?;
         if !is_kept {
             self.warn(format!("UNIQUE constraint \"{name}\" of table \"{}\" is recorded and not enforced", self.table));
@@ -77,9 +71,8 @@ impl Recorder<'_> {
     pub(crate) fn foreign_key(
         &mut self,
         constraints: &mut Constraints,
-        name: Option<&Ident>,
-        listed: &[Ident],
-        key: &ForeignKeyConstraint,
+        name: Option<&Identifier>,
+        key: &ForeignKey,
     ) -> SqlResult<()> {
         if self.mode == EgtMode::Strict {
             return Err(refused("FOREIGN KEY")
@@ -92,8 +85,8 @@ impl Recorder<'_> {
                 ));
         }
         let missing = |column: &str| format!("column \"{column}\" referenced in foreign key constraint does not exist");
-        let columns = self.named(listed, missing)?;
-        let (schema, table) = schema_and_table(&key.foreign_table)?;
+        let columns = self.named(&key.columns, missing)?;
+        let (schema, table) = schema_and_table(&key.table)?;
         if schema.is_some_and(|schema| schema != self.place.schema() && !self.place.is_temporary()) {
             return Err(SqlError::not_supported("a foreign key to a table in another schema").with_hint(
                 "Each schema is a store of its own: leave the constraint out and check in the application.",
@@ -101,15 +94,15 @@ impl Recorder<'_> {
         }
         let kind = UnenforcedKind::ForeignKey {
             table,
-            referenced: key.referred_columns.iter().map(fold).collect(),
-            on_update: action(key.on_update),
-            on_delete: action(key.on_delete),
-            match_full: match key.match_kind {
-                None | Some(ConstraintReferenceMatchKind::Simple) => false,
-                Some(ConstraintReferenceMatchKind::Full) => true,
-                Some(ConstraintReferenceMatchKind::Partial) => return Err(SqlError::not_supported("MATCH PARTIAL")),
+            referenced: key.referenced.iter().map(Identifier::folded).collect(),
+            on_update: key.on_update,
+            on_delete: key.on_delete,
+            match_full: match key.matching {
+                Matching::Simple => false,
+                Matching::Full => true,
+                Matching::Partial => return Err(SqlError::not_supported("MATCH PARTIAL")),
             },
-            deferral: deferral(key.characteristics.as_ref()),
+            deferral: key.deferral,
         };
         let name = self.record(constraints, name, columns, "fkey", kind)?;
         self.warn(format!("foreign key \"{name}\" of table \"{}\" is recorded and not enforced", self.table));
@@ -119,12 +112,12 @@ impl Recorder<'_> {
     fn record(
         &self,
         constraints: &mut Constraints,
-        name: Option<&Ident>,
+        name: Option<&Identifier>,
         columns: Vec<String>,
         label: &str,
         kind: UnenforcedKind,
     ) -> SqlResult<String> {
-        let name = match name.map(fold) {
+        let name = match name.map(Identifier::folded) {
             Some(name) if constraints.names().any(|taken| taken == name) => {
                 let message = format!("constraint \"{name}\" for relation \"{}\" already exists", self.table);
                 return Err(SqlError::new(ErrorKind::DuplicateObject, message));
@@ -146,13 +139,13 @@ impl Recorder<'_> {
     }
 
     /// The stored spelling of listed columns.
-    pub(super) fn named(&self, listed: &[Ident], missing: impl Fn(&str) -> String) -> SqlResult<Vec<String>> {
+    pub(super) fn named(&self, listed: &[Identifier], missing: impl Fn(&str) -> String) -> SqlResult<Vec<String>> {
         let known: Vec<&String> = self.columns.iter().map(|column| &column.name).collect();
         listed
             .iter()
             .map(|ident| match resolve_column(known.iter().copied(), ident)? {
                 Some(column) => Ok(column.to_owned()),
-                None => Err(SqlError::new(ErrorKind::UndefinedColumn, missing(&fold(ident)))),
+                None => Err(SqlError::new(ErrorKind::UndefinedColumn, missing(&ident.folded()))),
             })
             .collect()
     }
@@ -165,26 +158,6 @@ impl Recorder<'_> {
 
 pub(super) fn refused(what: &str) -> Box<SqlError> {
     SqlError::not_supported(what)
-}
-
-fn action(given: Option<ast::ReferentialAction>) -> ReferentialAction {
-    match given {
-        None | Some(ast::ReferentialAction::NoAction) => ReferentialAction::NoAction,
-        Some(ast::ReferentialAction::Restrict) => ReferentialAction::Restrict,
-        Some(ast::ReferentialAction::Cascade) => ReferentialAction::Cascade,
-        Some(ast::ReferentialAction::SetNull) => ReferentialAction::SetNull,
-        Some(ast::ReferentialAction::SetDefault) => ReferentialAction::SetDefault,
-    }
-}
-
-fn deferral(characteristics: Option<&ConstraintCharacteristics>) -> Deferral {
-    match characteristics {
-        Some(ConstraintCharacteristics { initially: Some(DeferrableInitial::Deferred), .. }) => {
-            Deferral::InitiallyDeferred
-        }
-        Some(ConstraintCharacteristics { deferrable: Some(true), .. }) => Deferral::InitiallyImmediate,
-        _ => Deferral::NotDeferrable,
-    }
 }
 
 /// Finds what the foreign keys of a declaration refer to: the referenced table's own spelling, its primary key where
@@ -246,8 +219,8 @@ fn referenced_columns(target: &Relation, named: &[String]) -> SqlResult<Vec<Stri
     let mut columns = Vec::with_capacity(named.len());
     for name in named {
         // A name that was quoted has no other spelling, so looking for both does no harm.
-        let found = resolve_column(visible.iter().copied(), &Ident::with_quote('"', name))?
-            .or(resolve_column(visible.iter().copied(), &Ident::new(name))?);
+        let found = resolve_column(visible.iter().copied(), &Identifier::quoted(name))?
+            .or(resolve_column(visible.iter().copied(), &Identifier::bare(name))?);
         match found {
             Some(column) => columns.push(column.to_owned()),
             None => {

@@ -1,69 +1,66 @@
 //! The expressions that a statement declares, as it writes them: bound, so that what is wrong with them is told with
 //! PostgreSQL's code and its place in the text.
 
-use sqlparser::ast::{
-    AlterColumnOperation, AlterTableOperation, ColumnDef, ColumnOption, CreateIndex, Expr, TableConstraint,
-};
-use tablegate_bind::{Binder, BoundExpr, Source, Usage};
+use tablegate_bind::{Binder, BoundExpr, ParsedExpression, Source, Usage};
 use tablegate_types::error::SqlResult;
 
 use crate::relation::{Relation, RelationColumn, RowScope};
 use crate::syntax::source::SourceText;
-use crate::syntax::{AlterCommand, CreateTableCommand};
+use crate::syntax::{
+    AlterAction, AlterCommand, ColumnChange, ColumnDefinition, ColumnOption, ConstraintKind, CreateTableCommand,
+    IndexDefinition, TableConstraint,
+};
 
 /// The expressions of a statement, and its text.
 #[derive(Default)]
 pub(crate) struct Written<'s> {
-    expressions: Vec<(String, &'s Expr)>,
+    expressions: Vec<(String, &'s ParsedExpression)>,
     source: Option<&'s SourceText>,
 }
 
 impl<'s> Written<'s> {
     pub(crate) fn of_table(command: &'s CreateTableCommand) -> Self {
         let mut written = Self { source: Some(&command.source), ..Self::default() };
-        command.create.columns.iter().for_each(|column| written.column(column));
-        command.create.constraints.iter().for_each(|constraint| written.constraint(constraint));
+        command.columns.iter().for_each(|column| written.column(column));
+        command.constraints.iter().for_each(|constraint| written.constraint(constraint));
         written
     }
 
     pub(crate) fn of_changes(command: &'s AlterCommand) -> Self {
         let mut written = Self { source: Some(&command.source), ..Self::default() };
-        for operation in &command.alter.operations {
-            match operation {
-                AlterTableOperation::AddColumn { column_def, .. } => written.column(column_def),
-                AlterTableOperation::AddConstraint { constraint, .. } => written.constraint(constraint),
-                AlterTableOperation::AlterColumn { op: AlterColumnOperation::SetDefault { value }, .. } => {
-                    written.add(value);
-                }
+        for action in &command.actions {
+            match action {
+                AlterAction::AddColumn { column, .. } => written.column(column),
+                AlterAction::AddConstraint { constraint, .. } => written.constraint(constraint),
+                AlterAction::AlterColumn { change: ColumnChange::Default(Some(value)), .. } => written.add(value),
                 _ => {}
             }
         }
         written
     }
 
-    fn column(&mut self, column: &'s ColumnDef) {
+    fn column(&mut self, column: &'s ColumnDefinition) {
         for option in &column.options {
-            match &option.option {
-                ColumnOption::Default(expression)
-                | ColumnOption::Generated { generation_expr: Some(expression), .. } => self.add(expression),
-                ColumnOption::Check(check) => self.add(&check.expr),
+            match option {
+                ColumnOption::Default(expression) | ColumnOption::Generated(expression) => self.add(expression),
+                ColumnOption::Constraint(constraint) => self.constraint(constraint),
                 _ => {}
             }
         }
     }
 
     fn constraint(&mut self, constraint: &'s TableConstraint) {
-        if let TableConstraint::Check(check) = constraint {
-            self.add(&check.expr);
+        if let ConstraintKind::Check(condition) = &constraint.kind {
+            self.add(condition);
         }
     }
 
-    fn add(&mut self, expression: &'s Expr) {
+    fn add(&mut self, expression: &'s ParsedExpression) {
         self.expressions.push((expression.to_string(), expression));
     }
 
     /// The expression that is kept as the text, if the statement has it.
-    fn find(&self, text: &str) -> Option<&'s Expr> {
+    fn find(&self, text: &str) -> Option<&'s ParsedExpression> {
         self.expressions.iter().find(|(written, _)| written == text).map(|(_, expression)| *expression)
     }
 
@@ -79,7 +76,7 @@ impl<'s> Written<'s> {
         usage: Usage,
     ) -> SqlResult<()> {
         self.bind(relation, text, usage, |binder, expression| {
-            binder.bind_default(expression, &column.name, RowScope::type_of(column))
+            expression.bind_default(binder, &column.name, RowScope::type_of(column))
         })
     }
 
@@ -88,7 +85,7 @@ impl<'s> Written<'s> {
     /// # Errors
     /// PostgreSQL's.
     pub(super) fn bind_condition(&self, relation: &Relation, text: &str, usage: Usage) -> SqlResult<()> {
-        self.bind(relation, text, usage, |binder, expression| binder.bind_condition(expression, "CHECK"))
+        self.bind(relation, text, usage, |binder, expression| expression.bind_condition(binder, "CHECK"))
     }
 
     fn bind(
@@ -96,7 +93,7 @@ impl<'s> Written<'s> {
         relation: &Relation,
         text: &str,
         usage: Usage,
-        bind: impl FnOnce(&mut Binder<'_>, &Expr) -> SqlResult<BoundExpr>,
+        bind: impl FnOnce(&mut Binder<'_>, &ParsedExpression) -> SqlResult<BoundExpr>,
     ) -> SqlResult<()> {
         let Some(expression) = self.find(text) else { return Ok(()) };
         let scope = RowScope::of(relation);
@@ -113,13 +110,13 @@ impl<'s> Written<'s> {
 ///
 /// # Errors
 /// PostgreSQL's.
-pub(crate) fn bind_index(relation: &Relation, create: &CreateIndex) -> SqlResult<()> {
+pub(crate) fn bind_index(relation: &Relation, definition: &IndexDefinition) -> SqlResult<()> {
     let scope = RowScope::of(relation);
-    for item in &create.columns {
-        scope.binder(Usage::Index).bind_typed(&item.column.expr)?;
+    for part in &definition.columns {
+        part.expression.bind_typed(&mut scope.binder(Usage::Index))?;
     }
-    if let Some(predicate) = &create.predicate {
-        scope.binder(Usage::IndexPredicate).bind_condition(predicate, "WHERE")?;
+    if let Some(predicate) = &definition.predicate {
+        predicate.bind_condition(&mut scope.binder(Usage::IndexPredicate), "WHERE")?;
     }
     Ok(())
 }

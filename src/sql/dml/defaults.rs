@@ -11,8 +11,7 @@ use arrow::array::{ArrayRef, Int64Array, new_null_array};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::execution_props::ExecutionProps;
-use sqlparser::ast::{Expr, Ident, Value};
-use tablegate_bind::{Binder, BoundExpr, BuiltInOnly, Lookup, Scope, Usage};
+use tablegate_bind::{Binder, BoundExpr, BuiltInOnly, Lookup, ParsedExpression, Scope, Usage};
 use tablegate_types::edm;
 use tablegate_types::error::SqlResult;
 use tablegate_types::quoting::split_name;
@@ -22,14 +21,13 @@ use tablegate_types::style::Reading;
 use super::checks::batch_of;
 use super::row_expressions::{BoundExpressions, RowExpressions};
 use super::target::TargetColumn;
-use super::untyped::is_untyped;
 use crate::calls::moments_of;
 use crate::catalog::{called, next_call};
 use crate::place::Place;
 use crate::plan::Planner;
 use crate::relation::{Relation, RelationColumn};
-use crate::sequence::{SessionSequences, take_next_calls};
-use crate::syntax::parse_expression;
+use crate::sequence::{SessionSequences, waits};
+use crate::syntax::{parse_expression, take_next_calls};
 
 /// The defaults that a statement needs.
 #[derive(Debug, Clone)]
@@ -72,9 +70,9 @@ impl Defaults {
             let column = &relation.columns[index];
             let Some(mut expression) = default_of(column)? else { continue };
             let first = sequences.len();
-            let named = take_next_calls(&mut expression, |n| Ident::with_quote('"', value_name(first + n)))?;
+            let named = take_next_calls(&mut expression, &waits, &|n| value_name(first + n))?;
             sequences.extend(named.iter().map(|text| meant_by(relation, text)));
-            let untyped = is_untyped(&expression);
+            let untyped = expression.is_untyped();
             parsed.push(expression);
             columns.push(DefaultColumn {
                 index,
@@ -207,7 +205,7 @@ pub(super) fn counts(column: &RelationColumn) -> bool {
 ///
 /// # Errors
 /// None are expected: the expression was parsed when it was declared.
-pub(crate) fn default_of(column: &RelationColumn) -> SqlResult<Option<Expr>> {
+pub(crate) fn default_of(column: &RelationColumn) -> SqlResult<Option<ParsedExpression>> {
     if let Some(identity) = &column.identity {
         return parse_expression(&next_call(Place::Public, &identity.sequence)).map(Some);
     }
@@ -218,9 +216,9 @@ pub(crate) fn default_of(column: &RelationColumn) -> SqlResult<Option<Expr>> {
 ///
 /// # Errors
 /// As [`default_of`].
-pub(crate) fn default_expression(relation: &Relation, target: &TargetColumn) -> SqlResult<Expr> {
+pub(crate) fn default_expression(relation: &Relation, target: &TargetColumn) -> SqlResult<ParsedExpression> {
     let default = target.column(relation).map(default_of).transpose()?.flatten();
-    Ok(default.unwrap_or_else(|| Expr::Value(Value::Null.into())))
+    Ok(default.unwrap_or_else(ParsedExpression::null))
 }
 
 /// The same as the binder has it.
@@ -230,5 +228,5 @@ pub(crate) fn default_expression(relation: &Relation, target: &TargetColumn) -> 
 pub(super) fn bound_default(relation: &Relation, target: &TargetColumn) -> SqlResult<BoundExpr> {
     let default = default_expression(relation, target)?;
     let scope = Scope { entries: &[], outer: None, namespace: None };
-    Binder::new(Lookup::new(&BuiltInOnly), scope, Usage::Values).bind(&default)
+    default.bind(&mut Binder::new(Lookup::new(&BuiltInOnly), scope, Usage::Values))
 }

@@ -12,7 +12,6 @@ use tablegate_types::sql_type::SqlType;
 use super::checks::visible_schema;
 use super::row_expressions::{BoundExpressions, RowExpressions};
 use super::target::TargetColumn;
-use super::untyped::is_untyped;
 use crate::plan::Planner;
 use crate::relation::Relation;
 use crate::syntax::parse_expression;
@@ -35,7 +34,7 @@ impl Generated {
         for (index, column) in relation.columns.iter().enumerate() {
             if let Some(text) = &column.generated {
                 let expression = parse_expression(text)?;
-                columns.push((index, is_untyped(&expression)));
+                columns.push((index, expression.is_untyped()));
                 parsed.push(expression);
             }
         }

@@ -33,10 +33,8 @@ mod returning;
 mod row_expressions;
 mod row_update;
 mod rows;
-mod select_text;
 mod set_clause;
 mod target;
-mod untyped;
 mod update;
 mod values;
 mod whole_table;
@@ -62,7 +60,7 @@ use self::update::PreparedUpdate;
 use self::with::PreparedWith;
 use super::engine::Engine;
 use super::outcome::{ResultColumn, RowStream, RowsTag};
-use super::plan::{MeantChange, MeantChanges, MeantStatement, PlannedQuery, Planner, change_syntax};
+use super::plan::{MeantChange, MeantChanges, MeantStatement, PlannedQuery, Planner};
 use super::relation::{Relation, RelationColumn, RelationKind};
 use crate::syntax::Command;
 pub(super) use checks::{BadRow, visible_schema};
@@ -73,7 +71,6 @@ pub(super) use recheck::RowsOf;
 pub(super) use row_expressions::{BoundExpressions, RowExpressions};
 pub(super) use rows::RowsToWrite;
 pub(super) use target::{TargetColumn, find_target, target_column};
-pub(super) use untyped::is_untyped;
 pub(super) use update::etag_at;
 pub(super) use whole_table::{contains_nulls, is_there_row, keys_and};
 pub(super) use writes::{WriteMode, Writes};
@@ -115,7 +112,7 @@ impl PreparedDml {
         found: Option<MeantStatement>,
         declared: &[SqlType],
     ) -> SqlResult<Option<Self>> {
-        let Some(syntax) = change_syntax(command) else { return Ok(None) };
+        let Some(syntax) = command.change_syntax() else { return Ok(None) };
         Ok(Some(match MeantChanges::of(planner, syntax, found, declared).await? {
             MeantChanges::One(meant) => Self::of_meant(planner, &meant).await?,
             MeantChanges::Several(meant) => Self::With(PreparedWith::prepare(planner, meant).await?),

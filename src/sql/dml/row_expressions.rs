@@ -18,15 +18,14 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Volatility};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
-use sqlparser::ast::{self, Ident, ObjectName, ObjectNamePart};
-use tablegate_bind::{Binder, BuiltInOnly, Entry, Lookup, Scope, ScopeColumn, Usage};
+use tablegate_bind::{Binder, BuiltInOnly, Entry, Lookup, ParsedExpression, Scope, ScopeColumn, Usage};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::oid::{modifier, oid};
 use tablegate_types::sql_type::SqlType;
 
 use super::checks::batch_of;
-use super::select_text::{labelled, select, table_as};
 use crate::plan::{Planner, TableEntry, Tables};
+use crate::syntax::{MadeRows, made_query};
 
 /// Planned expressions: they hold for every batch of rows with the columns they were planned for.
 #[derive(Debug, Clone)]
@@ -45,15 +44,12 @@ impl RowExpressions {
         planner: &Planner<'_>,
         table: &str,
         columns: &SchemaRef,
-        expressions: Vec<ast::Expr>,
+        expressions: Vec<ParsedExpression>,
     ) -> SqlResult<Self> {
         if let Some(planned) = Self::of_bound(planner, table, columns, &expressions)? {
             return Ok(planned);
         }
-        let alias = Ident::with_quote('"', table);
-        let name = ObjectName(vec![ObjectNamePart::Identifier(alias.clone())]);
-        let items = expressions.into_iter().enumerate().map(|(i, expression)| labelled(expression, i)).collect();
-        let query = select(items, vec![table_as(name, &alias)], None);
+        let query = made_query(expressions, MadeRows { table: &[table], ..MadeRows::default() });
         let rows = MemTable::try_new(columns.clone(), vec![Vec::new()])?;
         let mut tables = Tables::default();
         tables.insert(table, TableEntry::of_provider(&format!("public.{table}"), Arc::new(rows)));
@@ -70,7 +66,7 @@ impl RowExpressions {
         planner: &Planner<'_>,
         table: &str,
         columns: &SchemaRef,
-        expressions: &[ast::Expr],
+        expressions: &[ParsedExpression],
     ) -> SqlResult<Option<Self>> {
         let lookup = Lookup::new(&BuiltInOnly);
         let column = |field: &FieldRef| {
@@ -88,7 +84,7 @@ impl RowExpressions {
         let planner = planner.of_kept();
         let mut formed = Vec::with_capacity(expressions.len());
         for (place, expression) in expressions.iter().enumerate() {
-            let Ok(bound) = Binder::new(lookup, scope, Usage::Values).bind(expression) else { return Ok(None) };
+            let Ok(bound) = expression.bind(&mut Binder::new(lookup, scope, Usage::Values)) else { return Ok(None) };
             let expr = match planner.engine_form(&bound, &schema) {
                 Err(refused) if refused.kind == ErrorKind::FeatureNotSupported => return Ok(None),
                 expr => expr?,

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{Ident, ObjectName, Spanned};
+use tablegate_bind::{AtPlace, Identifier, QualifiedName};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::plan::{Planner, resolve_column, schema_and_table};
 use crate::relation::{ColumnSource, Relation, RelationColumn};
-use crate::syntax::{AtSpan, fold};
 
 /// The relation a statement writes to.
 ///
 /// # Errors
 /// 42P01 when there is none, 42501 for a table of the system.
-pub(crate) async fn find_target(planner: &Planner<'_>, name: &ObjectName) -> SqlResult<Arc<Relation>> {
+pub(crate) async fn find_target(planner: &Planner<'_>, name: &QualifiedName) -> SqlResult<Arc<Relation>> {
     let (schema, table) = schema_and_table(name)?;
     if planner.system.knows(schema.as_deref(), &table) {
         let message = format!("permission denied: \"{table}\" is a system catalog");
@@ -30,7 +29,7 @@ pub(crate) async fn find_target(planner: &Planner<'_>, name: &ObjectName) -> Sql
         }
         None => {
             let message = format!("relation \"{table}\" does not exist");
-            Err(SqlError::new(ErrorKind::UndefinedTable, message).at_span(name.span()))
+            Err(SqlError::new(ErrorKind::UndefinedTable, message).at_place(name.place()))
         }
     }
 }
@@ -39,7 +38,7 @@ pub(crate) async fn find_target(planner: &Planner<'_>, name: &ObjectName) -> Sql
 ///
 /// # Errors
 /// 42703 for an unknown column of a declared table, 42602 or 42939 for a name no property can have.
-pub(crate) fn target_column(relation: &Relation, ident: &Ident) -> SqlResult<TargetColumn> {
+pub(crate) fn target_column(relation: &Relation, ident: &Identifier) -> SqlResult<TargetColumn> {
     let names: Vec<String> = relation.columns.iter().map(|c| c.name.clone()).collect();
     if let Some(stored) = resolve_column(names.iter(), ident)?
         && let Some((index, column)) = relation.column(stored)
@@ -53,9 +52,9 @@ pub(crate) fn target_column(relation: &Relation, ident: &Ident) -> SqlResult<Tar
         };
     }
     if !relation.open {
-        return Err(undefined_column(relation, &fold(ident)).at_span(ident.span));
+        return Err(undefined_column(relation, &ident.folded()).at_place(ident.place()));
     }
-    let name = tablegate_store::model::PropertyName::parse(&fold(ident))?;
+    let name = tablegate_store::model::PropertyName::parse(&ident.folded())?;
     Ok(TargetColumn::New(name))
 }
 

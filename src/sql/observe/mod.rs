@@ -15,7 +15,6 @@ mod recorder;
 mod refusal;
 mod rule;
 mod seen;
-mod shape;
 mod storage;
 mod tally;
 mod violation;

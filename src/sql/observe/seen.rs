@@ -1,9 +1,11 @@
 //! A statement as observe mode remembers it.
 
-use super::shape::shape_of;
+use crate::syntax::shape_of;
 
 /// Characters of a statement's text that are kept.
 const TEXT_MAX_CHARS: usize = 2_000;
+/// Characters of its shape that are kept.
+const SHAPE_MAX_CHARS: usize = 1_000;
 
 /// The text of a writing statement, and its shape: the text without its constants.
 #[derive(Debug)]
@@ -14,7 +16,7 @@ pub(crate) struct SeenStatement {
 
 impl SeenStatement {
     pub(crate) fn new(text: &str) -> Self {
-        Self { text: bounded(text, TEXT_MAX_CHARS), shape: shape_of(text) }
+        Self { text: bounded(text, TEXT_MAX_CHARS), shape: bounded(&shape_of(text), SHAPE_MAX_CHARS) }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -37,6 +39,13 @@ pub(super) fn bounded(text: &str, chars: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shape_is_bounded() {
+        let names: Vec<String> = (0..1_000).map(|i| format!("column_{i}")).collect();
+        let seen = SeenStatement::new(&format!("INSERT INTO t ({}) VALUES (1)", names.join(", ")));
+        assert_eq!(seen.shape().chars().count(), SHAPE_MAX_CHARS + 3);
+    }
 
     #[test]
     fn a_long_text_is_cut_between_characters() {

@@ -1,9 +1,7 @@
 //! Names of columns as statements spell them, and as they are stored.
 
-use sqlparser::ast::Ident;
+use tablegate_bind::Identifier;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-
-use crate::syntax::fold;
 
 /// The stored spelling of the column an identifier means.
 ///
@@ -11,13 +9,13 @@ use crate::syntax::fold;
 /// 42702 when several columns differ only in case and none is exact.
 pub(crate) fn resolve_column<'a>(
     columns: impl Iterator<Item = &'a String> + Clone,
-    ident: &Ident,
+    ident: &Identifier,
 ) -> SqlResult<Option<&'a str>> {
-    let folded = fold(ident);
+    let folded = ident.folded();
     if let Some(exact) = columns.clone().find(|c| **c == folded) {
         return Ok(Some(exact));
     }
-    if ident.quote_style.is_some() {
+    if ident.is_quoted() {
         return Ok(None);
     }
     let mut candidates: Vec<&str> = columns.filter(|c| c.eq_ignore_ascii_case(&folded)).map(String::as_str).collect();

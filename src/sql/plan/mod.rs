@@ -7,7 +7,6 @@
 
 mod asked;
 mod assigned;
-mod changes;
 mod checked;
 mod column_names;
 mod constant;
@@ -41,7 +40,7 @@ pub(super) use column_names::resolve_column;
 pub(super) use held_rows::{HeldRows, rows_as};
 pub(super) use meaning::{
     Meaning, Meant, MeantChange, MeantChanges, MeantLocking, MeantPart, MeantParts, MeantQuery, MeantStatement,
-    PartRows, Place as PartPlace, Renamed, change_syntax,
+    PartRows, Place as PartPlace, Renamed,
 };
 pub(super) use planned_query::{CurrentIn, PlannedQuery, is_declared};
 pub(super) use planner::Planner;

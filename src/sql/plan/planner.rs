@@ -7,10 +7,9 @@ use std::sync::{Arc, OnceLock};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use sqlparser::ast::Query;
 use tablegate_bind::catalogue::Origin;
 use tablegate_bind::query::bound::Target;
-use tablegate_bind::{BoundExpr, BoundQuery, Oid};
+use tablegate_bind::{BoundExpr, BoundQuery, Oid, ParsedQuery};
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
@@ -20,7 +19,7 @@ use super::planned_query::{CurrentIn, PlannedQuery};
 use super::system::SystemRelations;
 use super::tables::{Mentions, TableEntry, Tables, own_number, schema_and_table};
 use super::views::ViewQueries;
-use super::{changes, list_order, lower, multisets, size, unnest};
+use super::{list_order, lower, multisets, size, unnest};
 use crate::aside::{aside, aside_unless};
 use crate::catalog::{Sequence, View};
 use crate::engine::Engine;
@@ -31,6 +30,7 @@ use crate::reads::Reads;
 use crate::relation::{Relation, table_row};
 use crate::scan::RelationProvider;
 use crate::sequence;
+use crate::syntax::{check_only_reads, dotted};
 
 /// Stands before the number of a table whose rows are locked, in the name of its scan: no client's identifier has it.
 const LOCKED: char = '\u{3}';
@@ -86,7 +86,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// The errors of planning the query: names, types, what DataFusion does not do.
-    pub(crate) async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
+    pub(crate) async fn plan(&self, query: &ParsedQuery, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         let mentions = Self::mentioned(query)?;
         let tables = self.tables_of(&mentions).await?;
         let (meaning, types) = aside(|| self.meaning(query, &mentions, &tables, declared))?;
@@ -103,7 +103,7 @@ impl Planner<'_> {
     /// As [`Planner::plan`].
     pub(crate) async fn plan_meant(
         &self,
-        query: &Query,
+        query: &ParsedQuery,
         declared: &[SqlType],
         meaning: &MeantQuery,
     ) -> SqlResult<PlannedQuery> {
@@ -122,7 +122,12 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// As [`Planner::plan`].
-    pub(crate) fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
+    pub(crate) fn plan_over(
+        &self,
+        query: &ParsedQuery,
+        tables: &Tables,
+        declared: &[SqlType],
+    ) -> SqlResult<PlannedQuery> {
         let mentions = Mentions::of(query);
         let (meaning, types) = self.meaning(query, &mentions, tables, declared)?;
         let MeantQuery { bound: query, views, views_name_system_columns } = &meaning;
@@ -131,14 +136,14 @@ impl Planner<'_> {
     }
 
     /// What a query mentions.
-    fn mentioned(query: &Query) -> SqlResult<Mentions> {
-        changes::only_reads(query)?;
+    fn mentioned(query: &ParsedQuery) -> SqlResult<Mentions> {
+        check_only_reads(query)?;
         Ok(Mentions::of(query))
     }
 
     fn meaning(
         &self,
-        query: &Query,
+        query: &ParsedQuery,
         mentions: &Mentions,
         tables: &Tables,
         declared: &[SqlType],
@@ -284,7 +289,7 @@ impl Planner<'_> {
         let mentions = &mentions;
         for name in &mentions.tables {
             let (schema, table) = schema_and_table(name)?;
-            let used_name = super::tables::dotted_name(name);
+            let used_name = dotted(name);
             // A function may give the rows of a system relation.
             let (schema, table) = match self.system.relation_of(&table) {
                 Some(relation) => (Some("pg_catalog"), relation),

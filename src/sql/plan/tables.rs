@@ -1,7 +1,6 @@
 //! What the table names of a statement mean: relations of the catalogue, system relations, or nothing.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,8 +8,8 @@ use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
-use sqlparser::ast::{Expr, Function, Ident, ObjectName, Query, Select, Value, Visitor};
 use tablegate_bind::statement::Syntax;
+use tablegate_bind::{ParsedQuery, QualifiedName};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::{SqlType, TableRow};
 
@@ -18,7 +17,7 @@ use super::system_columns;
 use crate::catalog::{CatalogView, View};
 use crate::place::PlacedName;
 use crate::relation::Relation;
-use crate::syntax::{fold, walk};
+use crate::syntax::{Mentioned, dotted, mentioned};
 
 /// One table a statement reads.
 #[derive(Clone)]
@@ -49,7 +48,7 @@ pub(crate) struct TableEntry {
 #[derive(Clone)]
 pub(crate) struct ViewQuery {
     pub view: Arc<View>,
-    pub query: Arc<Query>,
+    pub query: Arc<ParsedQuery>,
 }
 
 impl TableEntry {
@@ -79,7 +78,7 @@ impl TableEntry {
     ///
     /// # Errors
     /// XX001 when a column has no type.
-    pub(crate) fn of_view(view: &Arc<View>, query: Query) -> SqlResult<Self> {
+    pub(crate) fn of_view(view: &Arc<View>, query: ParsedQuery) -> SqlResult<Self> {
         let fields: Vec<_> = view.typed_columns()?.iter().map(|(name, t)| t.field(name, true)).collect();
         let nothing = MemTable::try_new(Arc::new(Schema::new(fields)), vec![Vec::new()])?;
         let entry = Self::of_provider(&format!("{}.{}", view.place.schema(), view.name), Arc::new(nothing));
@@ -127,8 +126,8 @@ impl Tables {
         self.entries.values().find(|entry| entry.number == number)
     }
 
-    pub(crate) fn get(&self, name: &ObjectName) -> Option<&TableEntry> {
-        self.entries.get(&dotted_name(name))
+    pub(crate) fn get(&self, name: &QualifiedName) -> Option<&TableEntry> {
+        self.entries.get(&dotted(name))
     }
 
     /// Whether a table is neither the user's nor rows in memory: its content was made for this plan.
@@ -154,9 +153,8 @@ impl Tables {
 ///
 /// # Errors
 /// 42601 for more than three parts.
-pub(crate) fn schema_and_table(name: &ObjectName) -> SqlResult<(Option<String>, String)> {
-    let parts: Vec<String> = name.0.iter().filter_map(|p| p.as_ident()).map(fold).collect();
-    match parts.as_slice() {
+pub(crate) fn schema_and_table(name: &QualifiedName) -> SqlResult<(Option<String>, String)> {
+    match name.folded().as_slice() {
         [table] => Ok((None, table.clone())),
         [schema, table] | [_, schema, table] => Ok((Some(schema.clone()), table.clone())),
         _ => Err(SqlError::new(ErrorKind::Syntax, format!("improper qualified name: {name}"))),
@@ -167,7 +165,7 @@ pub(crate) fn schema_and_table(name: &ObjectName) -> SqlResult<(Option<String>, 
 ///
 /// # Errors
 /// 42601 for more than three parts, 3F000 for an unknown schema, 42P01 for what only the system has there.
-pub(crate) fn placed_name(catalog: &CatalogView, name: &ObjectName) -> SqlResult<PlacedName> {
+pub(crate) fn placed_name(catalog: &CatalogView, name: &QualifiedName) -> SqlResult<PlacedName> {
     let (schema, table) = schema_and_table(name)?;
     catalog.named(schema.as_deref(), &table).ok_or_else(|| unknown_schema(schema.as_deref(), &table))
 }
@@ -183,15 +181,10 @@ pub(super) fn unknown_schema(schema: Option<&str>, table: &str) -> Box<SqlError>
     }
 }
 
-pub(super) fn dotted_name(name: &ObjectName) -> String {
-    let parts: Vec<String> = name.0.iter().filter_map(|p| p.as_ident()).map(fold).collect();
-    parts.join(".")
-}
-
 /// Every table name of a query, and whether a hidden column is named anywhere.
 #[derive(Clone, Default)]
 pub(crate) struct Mentions {
-    pub tables: Vec<ObjectName>,
+    pub tables: Vec<QualifiedName>,
     pub hidden: bool,
     /// The stored types of columns are asked for.
     pub edm_types: bool,
@@ -212,21 +205,40 @@ const SHORT_WEIGHT: usize = 100;
 const HIDDEN: [&str; 4] = ["PartitionKey", "RowKey", "Timestamp", "etag"];
 
 impl Mentions {
-    pub(crate) fn of(query: &Query) -> Self {
-        Self::of_statement(Syntax::Query(query))
+    pub(crate) fn of(query: &ParsedQuery) -> Self {
+        Self::of_statement(query.syntax())
     }
 
     /// The same of a statement that is no query.
     pub(super) fn of_statement(syntax: Syntax<'_>) -> Self {
         let mut mentions = Self::default();
-        let _ = match syntax {
-            Syntax::Query(query) => walk(query, &mut mentions),
-            Syntax::Insert(insert) => walk(insert, &mut mentions),
-            Syntax::Update(update) => walk(update, &mut mentions),
-            Syntax::Delete(delete) => walk(delete, &mut mentions),
-            Syntax::Merge(merge) => walk(merge, &mut mentions),
-        };
+        mentioned(syntax, &mut |one| mentions.note(one));
         mentions
+    }
+
+    fn note(&mut self, mentioned: Mentioned<'_>) {
+        match mentioned {
+            Mentioned::Query => self.weigh(QUERY_WEIGHT),
+            Mentioned::Table(name) => {
+                self.weigh(RELATION_WEIGHT);
+                if !self.tables.contains(&name) {
+                    self.tables.push(name);
+                }
+            }
+            Mentioned::Expression => self.weigh(1),
+            Mentioned::Name(name) => {
+                self.system_columns |= system_columns::is_named(name);
+                self.hidden |= HIDDEN.iter().any(|hidden| hidden.eq_ignore_ascii_case(name));
+            }
+            // It asks for the stored type of a property, which is a hidden column.
+            Mentioned::Function(name) => {
+                self.edm_types |= name == "edm_type";
+                self.hidden |= name == "edm_type";
+            }
+            // A long text is read while its statement is bound.
+            Mentioned::Text(length) => self.weigh(length / TEXT_BYTES),
+            Mentioned::GroupingSets => self.weigh(SHORT_WEIGHT),
+        }
     }
 
     /// Adds what another query mentions.
@@ -247,67 +259,7 @@ impl Mentions {
         self.weight.saturating_add(columns / COLUMNS) <= SHORT_WEIGHT
     }
 
-    /// A long text is read while its statement is bound.
-    fn weigh_text(&mut self, value: &Value) {
-        if let Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) = value {
-            self.weigh(text.len() / TEXT_BYTES);
-        }
-    }
-
     fn weigh(&mut self, more: usize) {
         self.weight = self.weight.saturating_add(more);
-    }
-
-    fn see(&mut self, ident: &Ident) {
-        self.system_columns |= system_columns::is_named(&ident.value);
-        self.hidden |= HIDDEN.iter().any(|h| h.eq_ignore_ascii_case(&ident.value));
-    }
-}
-
-/// Whether it asks for the stored type of a property: `edm_type(column)`, which is a hidden column.
-fn is_edm_type(function: &Function) -> bool {
-    match function.name.0.as_slice() {
-        [name] => name.as_ident().is_some_and(|name| fold(name) == "edm_type"),
-        _ => false,
-    }
-}
-
-impl Visitor for Mentions {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
-        self.weigh(QUERY_WEIGHT);
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_select(&mut self, _select: &Select) -> ControlFlow<()> {
-        self.weigh(QUERY_WEIGHT);
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
-        self.weigh(RELATION_WEIGHT);
-        if !self.tables.contains(relation) {
-            self.tables.push(relation.clone());
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        self.weigh(1);
-        match expr {
-            Expr::Value(value) => self.weigh_text(&value.value),
-            Expr::TypedString(typed) => self.weigh_text(&typed.value.value),
-            // One of a dozen columns is thousands of sets.
-            Expr::Cube(_) | Expr::Rollup(_) | Expr::GroupingSets(_) => self.weigh(SHORT_WEIGHT),
-            Expr::Identifier(ident) => self.see(ident),
-            Expr::CompoundIdentifier(parts) => parts.iter().for_each(|p| self.see(p)),
-            Expr::Function(function) if is_edm_type(function) => {
-                self.edm_types = true;
-                self.hidden = true;
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
     }
 }

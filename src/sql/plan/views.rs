@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sqlparser::ast::Query;
+use tablegate_bind::ParsedQuery;
 use tablegate_types::error::SqlResult;
 
 use super::planner::Planner;
-use super::tables::{Mentions, TableEntry, dotted_name, schema_and_table};
+use super::tables::{Mentions, TableEntry, schema_and_table};
 use crate::catalog;
 use crate::catalog::View;
+use crate::syntax::dotted;
 
 /// The queries of views by the names that statements use for them.
 pub(super) struct ViewQueries {
-    found: HashMap<String, (Arc<View>, Query)>,
+    found: HashMap<String, (Arc<View>, ParsedQuery)>,
 }
 
 impl ViewQueries {
@@ -31,7 +32,7 @@ impl ViewQueries {
             let Some(view) = planner.view(schema.as_deref(), &table) else { continue };
             let query = catalog::query_of(view)?;
             all.absorb(Mentions::of(&query));
-            queries.found.insert(dotted_name(&name), (view.clone(), query));
+            queries.found.insert(dotted(&name), (view.clone(), query));
         }
         Ok((all, queries))
     }

@@ -1,26 +1,21 @@
 //! What each kind of statement needs, told by its syntax.
 
-use sqlparser::ast::{
-    self, AlterTableOperation, ColumnOption, CopySource, FromTable, LockTableMode, MergeAction, ObjectName,
-    OnConflictAction, OnInsert, Statement, TableConstraint, TableFactor, TableObject, TableWithJoins,
-    UpdateTableFromKind, Visit,
-};
+use tablegate_bind::QualifiedName;
 use tablegate_types::privileges::{ObjectKind, Privileges};
 
-use super::tables_read::{Found, NamesColumns, look_through};
 use crate::syntax::dialect::comment::CommentSubject;
-use crate::syntax::dialect::grant::object_name;
-use crate::syntax::{Command, CursorCommand, GrantCommand, fold};
+use crate::syntax::dialect::copy::CopySource;
+use crate::syntax::{AlterAction, Command, CursorCommand, GrantCommand, LockMode, wanted_by, wanted_of_tables};
 
 /// One thing that a statement needs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Demand {
     /// Something of a table, a sequence, or whatever has the name; a name that nothing has needs nothing.
-    On(ObjectName, Wanted),
+    On(QualifiedName, Wanted),
     /// To own the table of an index.
-    OwnIndex(ObjectName),
+    OwnIndex(QualifiedName),
     /// To make something of this name; temporary, where that is said.
-    Create(ObjectName, bool),
+    Create(QualifiedName, bool),
     /// To own the schema or the database.
     OwnShared(ObjectKind, String),
 }
@@ -37,41 +32,32 @@ pub(crate) enum Wanted {
 pub(crate) fn demands(command: &Command) -> Vec<Demand> {
     let mut needs = Needs::default();
     match command {
-        Command::Query(query) => look_through(&**query, None, &mut needs),
-        Command::Insert(insert) => needs.insert(&insert.insert, true),
-        Command::Update(update) => needs.update(update, true),
-        Command::Delete(delete) => needs.delete(delete, true),
-        Command::Merge(merge) => needs.merge(merge, true),
         Command::CreateTable(create) => {
-            needs.create(&create.create.name, create.create.temporary);
-            needs.references(&create.create);
+            needs.create(&create.name, create.temporary);
+            create.foreign_tables().for_each(|table| needs.all(table, Privileges::REFERENCES));
             create.likes.iter().for_each(|like| needs.all(&like.source, Privileges::SELECT));
         }
-        Command::CreateTableAs(create) => {
-            needs.create(&create.create.name, create.create.temporary);
-            look_through(&create.query, None, &mut needs);
-        }
+        Command::CreateTableAs(create) => needs.create(&create.table.name, create.table.temporary),
         // A role that may read the view reads its tables with the rights of the view's owner.
         Command::CreateView(create) => {
             needs.create(&create.name, create.temporary);
             if create.or_replace {
                 needs.own(&create.name);
             }
-            look_through(&*create.query, None, &mut needs);
         }
         Command::AlterTable(alter) => {
-            needs.own(&alter.alter.name);
+            needs.own(&alter.name);
             // It may be an index that is renamed.
-            let renames = matches!(alter.alter.operations[..], [AlterTableOperation::RenameTable { .. }]);
+            let renames = matches!(alter.actions[..], [AlterAction::RenameTable(_)]);
             if renames && !alter.of_view {
-                needs.0.push(Demand::OwnIndex(alter.alter.name.clone()));
+                needs.0.push(Demand::OwnIndex(alter.name.clone()));
             }
-            needs.references_of_actions(&alter.alter.operations);
+            alter.foreign_tables().for_each(|table| needs.all(table, Privileges::REFERENCES));
         }
         Command::DropTable(drop) | Command::DropSequence(drop) | Command::DropView(drop) => drop.names.iter().for_each(|name| needs.own(name)),
         Command::CreateSequence(create) => needs.create(&create.name, create.temporary),
         Command::AlterSequence(alter) => needs.own(&alter.name),
-        Command::CreateIndex(create) => needs.own(&create.table_name),
+        Command::CreateIndex(create) => needs.own(&create.table),
         Command::DropIndex(drop) => needs.0.extend(drop.names.iter().cloned().map(Demand::OwnIndex)),
         Command::RenameIndex(rename) => needs.0.push(Demand::OwnIndex(rename.name.clone())),
         Command::Comment(comment) => needs.comment(&comment.subject),
@@ -79,22 +65,22 @@ pub(crate) fn demands(command: &Command) -> Vec<Demand> {
             truncate.names.iter().for_each(|name| needs.all(name, Privileges::TRUNCATE));
         }
         Command::Copy(copy) => match (&copy.source, copy.to_stdout) {
-            (CopySource::Table { table_name, .. }, true) => needs.all(table_name, Privileges::SELECT),
-            (CopySource::Table { table_name, .. }, false) => needs.all(table_name, Privileges::INSERT),
-            (CopySource::Query(query), _) => look_through(&**query, None, &mut needs),
+            (CopySource::Table { name, .. }, true) => needs.all(name, Privileges::SELECT),
+            (CopySource::Table { name, .. }, false) => needs.all(name, Privileges::INSERT),
+            (CopySource::Query(_), _) => {}
         },
         Command::Lock(lock) => {
-            let wanted = wanted_to_lock(lock.lock_mode.as_ref());
-            needs.0.extend(lock.tables.iter().map(|table| Demand::On(table.name.clone(), wanted)));
+            let wanted = wanted_to_lock(lock.mode);
+            needs.0.extend(lock.tables.iter().map(|table| Demand::On(table.clone(), wanted)));
         }
         Command::Grant(grant) => match &**grant {
             GrantCommand::Owner(change) => needs.own(&change.object_name()),
             GrantCommand::Privileges(_) | GrantCommand::Refused(_) => {}
         },
         Command::Explain(explain) => return demands(&explain.inner.command),
-        Command::Execute(execute) => {
-            execute.arguments.iter().for_each(|argument| look_through(argument, None, &mut needs));
-        }
+        Command::Execute(execute) => needs.add(wanted_by(&execute.arguments)),
+        // What they want of tables is added below.
+        Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {}
         // What a cursor reads is checked when its query runs; what a prepared statement does, when it is executed.
         Command::Cursor(CursorCommand::Declare(_) | CursorCommand::Fetch(_) | CursorCommand::Close(_))
         | Command::Prepare(_)
@@ -111,15 +97,18 @@ pub(crate) fn demands(command: &Command) -> Vec<Demand> {
         | Command::Notify(_)
         | Command::Discard(_) => {}
     }
+    if let Some((syntax, _)) = command.bound_syntax() {
+        needs.add(wanted_of_tables(syntax));
+    }
     needs.0
 }
 
 /// Any of these is enough, as in PostgreSQL.
-fn wanted_to_lock(mode: Option<&LockTableMode>) -> Wanted {
+fn wanted_to_lock(mode: LockMode) -> Wanted {
     let changes = Privileges::UPDATE | Privileges::DELETE | Privileges::TRUNCATE;
     Wanted::OneOf(match mode {
-        Some(LockTableMode::AccessShare) => Privileges::SELECT,
-        Some(LockTableMode::RowExclusive) => changes | Privileges::INSERT,
+        LockMode::AccessShare => Privileges::SELECT,
+        LockMode::RowExclusive => changes | Privileges::INSERT,
         _ => changes,
     })
 }
@@ -127,134 +116,27 @@ fn wanted_to_lock(mode: Option<&LockTableMode>) -> Wanted {
 #[derive(Default)]
 struct Needs(Vec<Demand>);
 
-impl Found for Needs {
-    fn reads(&mut self, name: &ObjectName) {
-        self.all(name, Privileges::SELECT);
-    }
-
-    fn locks(&mut self, name: &ObjectName) {
-        self.all(name, Privileges::UPDATE);
-    }
-
-    fn changes<'s>(&mut self, statement: &'s Statement) -> Option<&'s ObjectName> {
-        match statement {
-            Statement::Insert(insert) => {
-                self.insert(insert, false);
-                insert_target(insert)
-            }
-            Statement::Update(update) => {
-                self.update(update, false);
-                table_name(&update.table.relation)
-            }
-            Statement::Delete(delete) => {
-                self.delete(delete, false);
-                delete_target(delete).and_then(|table| table_name(&table.relation))
-            }
-            Statement::Merge(merge) => {
-                self.merge(merge, false);
-                table_name(&merge.table)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// For each change: what its target needs and, when it stands alone, what else it reads.
 impl Needs {
-    fn all(&mut self, name: &ObjectName, privileges: Privileges) {
+    fn add(&mut self, wanted: Vec<(QualifiedName, Privileges)>) {
+        wanted.iter().for_each(|(name, privileges)| self.all(name, *privileges));
+    }
+
+    fn all(&mut self, name: &QualifiedName, privileges: Privileges) {
         self.want(name, Wanted::All(privileges));
     }
 
-    fn create(&mut self, name: &ObjectName, temporary: bool) {
+    fn create(&mut self, name: &QualifiedName, temporary: bool) {
         self.0.push(Demand::Create(name.clone(), temporary));
     }
 
-    fn own(&mut self, name: &ObjectName) {
+    fn own(&mut self, name: &QualifiedName) {
         self.want(name, Wanted::Ownership);
     }
 
-    fn want(&mut self, name: &ObjectName, wanted: Wanted) {
+    fn want(&mut self, name: &QualifiedName, wanted: Wanted) {
         let demand = Demand::On(name.clone(), wanted);
         if !self.0.contains(&demand) {
             self.0.push(demand);
-        }
-    }
-
-    fn insert(&mut self, insert: &ast::Insert, alone: bool) {
-        let Some(target) = insert_target(insert) else { return };
-        let mut privileges = Privileges::INSERT;
-        if insert.or.is_some() || insert.replace_into {
-            privileges = privileges | Privileges::UPDATE;
-        }
-        if let Some(OnInsert::OnConflict(on)) = &insert.on {
-            if on.conflict_target.is_some() {
-                privileges = privileges | Privileges::SELECT;
-            }
-            if matches!(on.action, OnConflictAction::DoUpdate(_)) {
-                privileges = privileges | Privileges::SELECT | Privileges::UPDATE;
-            }
-        }
-        let mut columns = NamesColumns { table: "", found: false };
-        columns.look_at_items(insert.returning.as_deref().unwrap_or_default());
-        self.target(target, privileges, columns.found);
-        self.rest(insert, target, alone);
-    }
-
-    fn update(&mut self, update: &ast::Update, alone: bool) {
-        let Some(target) = table_name(&update.table.relation) else { return };
-        let shown = shown_name(&update.table.relation);
-        let mut columns = NamesColumns { table: &shown, found: false };
-        columns.look_at_assignments(&update.assignments);
-        columns.look_at(&update.selection);
-        columns.look_at_items(update.returning.as_deref().unwrap_or_default());
-        if let Some(UpdateTableFromKind::BeforeSet(from) | UpdateTableFromKind::AfterSet(from)) = &update.from {
-            look_at_joins(&mut columns, from);
-        }
-        self.target(target, Privileges::UPDATE, columns.found);
-        self.rest(update, target, alone);
-    }
-
-    fn delete(&mut self, delete: &ast::Delete, alone: bool) {
-        let Some(table) = delete_target(delete) else { return };
-        let Some(target) = table_name(&table.relation) else { return };
-        let shown = shown_name(&table.relation);
-        let mut columns = NamesColumns { table: &shown, found: false };
-        columns.look_at(&delete.selection);
-        columns.look_at_items(delete.returning.as_deref().unwrap_or_default());
-        look_at_joins(&mut columns, delete.using.as_deref().unwrap_or_default());
-        self.target(target, Privileges::DELETE, columns.found);
-        self.rest(delete, target, alone);
-    }
-
-    fn merge(&mut self, merge: &ast::Merge, alone: bool) {
-        let Some(target) = table_name(&merge.table) else { return };
-        let shown = shown_name(&merge.table);
-        let mut columns = NamesColumns { table: &shown, found: false };
-        columns.look_at(&merge.on);
-        let mut privileges = Privileges::NONE;
-        for clause in &merge.clauses {
-            columns.look_at(&clause.predicate);
-            privileges = privileges
-                | match &clause.action {
-                    MergeAction::Insert(_) => Privileges::INSERT,
-                    MergeAction::Update(update) => {
-                        columns.look_at_assignments(&update.assignments);
-                        Privileges::UPDATE
-                    }
-                    MergeAction::Delete { .. } => Privileges::DELETE,
-                };
-        }
-        self.target(target, privileges, columns.found);
-        self.rest(merge, target, alone);
-    }
-
-    fn target(&mut self, target: &ObjectName, privileges: Privileges, reads: bool) {
-        self.all(target, if reads { privileges | Privileges::SELECT } else { privileges });
-    }
-
-    fn rest(&mut self, part: &impl Visit, target: &ObjectName, alone: bool) {
-        if alone {
-            look_through(part, Some(target), self);
         }
     }
 
@@ -263,84 +145,16 @@ impl Needs {
             CommentSubject::Table(name)
             | CommentSubject::View(name)
             | CommentSubject::Sequence(name)
-            | CommentSubject::Constraint { table: name, .. } => self.own(&object_name(name)),
-            CommentSubject::Column(name) => self.own(&object_name(name.split_last().map_or(&[], |(_, table)| table))),
-            CommentSubject::Index(name) => self.0.push(Demand::OwnIndex(object_name(name))),
+            | CommentSubject::Constraint { table: name, .. } => self.own(&QualifiedName::quoted(name)),
+            CommentSubject::Column(name) => {
+                self.own(&QualifiedName::quoted(name.split_last().map_or(&[][..], |(_, table)| table)))
+            }
+            CommentSubject::Index(name) => self.0.push(Demand::OwnIndex(QualifiedName::quoted(name))),
             CommentSubject::Schema(name) => self.0.push(Demand::OwnShared(ObjectKind::Schema, name.clone())),
             CommentSubject::Database(name) => self.0.push(Demand::OwnShared(ObjectKind::Database, name.clone())),
             // Only that of the user's own role can be changed.
             CommentSubject::Role(_) | CommentSubject::Other(_) => {}
         }
-    }
-
-    fn references(&mut self, create: &ast::CreateTable) {
-        create.constraints.iter().for_each(|constraint| self.reference(constraint));
-        for column in &create.columns {
-            self.references_of_column(column.options.iter().map(|option| &option.option));
-        }
-    }
-
-    fn references_of_actions(&mut self, actions: &[ast::AlterTableOperation]) {
-        for action in actions {
-            match action {
-                ast::AlterTableOperation::AddConstraint { constraint, .. } => self.reference(constraint),
-                ast::AlterTableOperation::AddColumn { column_def, .. } => {
-                    self.references_of_column(column_def.options.iter().map(|option| &option.option));
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn reference(&mut self, constraint: &TableConstraint) {
-        if let TableConstraint::ForeignKey(key) = constraint {
-            self.all(&key.foreign_table, Privileges::REFERENCES);
-        }
-    }
-
-    fn references_of_column<'o>(&mut self, options: impl Iterator<Item = &'o ColumnOption>) {
-        for option in options {
-            if let ColumnOption::ForeignKey(key) = option {
-                self.all(&key.foreign_table, Privileges::REFERENCES);
-            }
-        }
-    }
-}
-
-fn insert_target(insert: &ast::Insert) -> Option<&ObjectName> {
-    match &insert.table {
-        TableObject::TableName(name) => Some(name),
-        _ => None,
-    }
-}
-
-fn delete_target(delete: &ast::Delete) -> Option<&TableWithJoins> {
-    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
-    from.first()
-}
-
-fn table_name(table: &TableFactor) -> Option<&ObjectName> {
-    match table {
-        TableFactor::Table { name, .. } => Some(name),
-        _ => None,
-    }
-}
-
-/// What the statement calls its table.
-fn shown_name(table: &TableFactor) -> String {
-    match table {
-        TableFactor::Table { alias: Some(alias), .. } => fold(&alias.name),
-        TableFactor::Table { name, .. } => {
-            name.0.last().and_then(|part| part.as_ident()).map_or_else(|| name.to_string(), fold)
-        }
-        _ => String::new(),
-    }
-}
-
-/// The conditions of joins, which may name columns.
-fn look_at_joins(columns: &mut NamesColumns<'_>, from: &[TableWithJoins]) {
-    for join in from.iter().flat_map(|from| &from.joins) {
-        columns.look_at(&join.join_operator);
     }
 }
 

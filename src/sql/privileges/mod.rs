@@ -21,10 +21,7 @@
 mod demands;
 mod rights;
 mod roles;
-mod tables_read;
-mod written;
 
 pub(super) use self::demands::{Demand, Wanted, demands};
 pub(super) use self::rights::Rights;
 pub(super) use self::roles::{KnownRole, Roles, unknown_role};
-pub(super) use self::written::Written;

@@ -7,7 +7,6 @@
 //! A sequence that a transaction has made or restarted counts in that transaction alone, until it commits.
 
 mod blocks;
-mod calls;
 mod counting;
 mod functions;
 mod options;
@@ -15,7 +14,6 @@ mod rows;
 mod session;
 
 pub(super) use blocks::Sequences;
-pub(super) use calls::take_next_calls;
 pub(super) use functions::find as function;
 pub(super) use functions::waits;
 pub(super) use options::{altered, check_restart, created};

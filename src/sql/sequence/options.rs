@@ -1,11 +1,10 @@
 //! The options of a sequence: what was given, with PostgreSQL's defaults and checks.
 
-use sqlparser::ast::DataType;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use crate::catalog::SequenceOptions;
-use crate::syntax::{GivenOptions, sql_type};
+use crate::syntax::{GivenOptions, TypeName};
 
 /// The options of a new sequence. `default_type` is that of the column it is made for; bigint when it stands alone.
 ///
@@ -124,8 +123,8 @@ fn check_within(name: &str, value: i64, options: &SequenceOptions) -> SqlResult<
     Err(SqlError::new(ErrorKind::InvalidParameterValue, message))
 }
 
-fn counted_type(given: Option<&DataType>, default_type: &SqlType) -> SqlResult<SqlType> {
-    let counted = given.map_or_else(|| Ok(default_type.clone()), sql_type)?;
+fn counted_type(given: Option<&TypeName>, default_type: &SqlType) -> SqlResult<SqlType> {
+    let counted = given.map_or_else(|| Ok(default_type.clone()), TypeName::sql_type)?;
     match counted {
         SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => Ok(counted),
         _ => Err(SqlError::new(ErrorKind::InvalidParameterValue, "sequence type must be smallint, integer, or bigint")),
@@ -151,6 +150,7 @@ fn number(text: Option<&String>) -> SqlResult<Option<i64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::syntax::{Command, parse};
 
     fn given(
         increment: Option<&str>,
@@ -196,7 +196,10 @@ mod tests {
         let old = created(&given(Some("2"), None, None, Some("5")), &SqlType::Int4).unwrap();
         let restart = GivenOptions { restart: Some(None), ..GivenOptions::default() };
         assert_eq!(altered(&old, &restart).unwrap(), (old.clone(), Some(5)));
-        let retyped = GivenOptions { data_type: Some(DataType::BigInt(None)), ..GivenOptions::default() };
+        let Command::CreateSequence(retyped) = parse("CREATE SEQUENCE s AS bigint").unwrap().remove(0).command else {
+            panic!("no sequence")
+        };
+        let retyped = retyped.options;
         let (new, restart) = altered(&old, &retyped).unwrap();
         assert_eq!((new.maximum, new.minimum, new.increment, restart), (i64::MAX, 1, 2, None));
         assert_eq!(check_restart(&old, -3).unwrap_err().message, "RESTART value (-3) cannot be less than MINVALUE (1)");

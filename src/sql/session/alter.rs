@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use sqlparser::ast::{AlterTableOperation, Expr, Ident, RenameTableNameKind, UnaryOperator};
 use tablegate_store::table::{Direction, KeyRange};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
@@ -18,17 +17,16 @@ use crate::place::Place;
 use crate::plan::{Renamed, placed_name, schema_and_table};
 use crate::reads::Reads;
 use crate::relation::Relation;
-use crate::syntax::{AlterCommand, AlterSequence, GivenOptions, RenameIndex, ValueChange};
+use crate::syntax::{AlterAction, AlterCommand, AlterSequence, GivenOptions, RenameIndex, ValueChange, is_null, not};
 use crate::views::Needed;
 
 impl Session {
     pub(super) async fn alter_table(&mut self, command: &AlterCommand, position: Position) -> SqlResult<Outcome> {
         self.check_writable("ALTER TABLE")?;
-        let alter = &command.alter;
         let done = done_of(command);
-        let (schema, name) = schema_and_table(&alter.name)?;
+        let (schema, name) = schema_and_table(&command.name)?;
         if self.planner().view(schema.as_deref(), &name).is_some() {
-            let placed = placed_name(&self.reads().catalog, &alter.name)?;
+            let placed = placed_name(&self.reads().catalog, &command.name)?;
             self.claim(&placed).await?;
             // The transaction that had the name locked may have changed what it means.
             if let Some(view) = self.reads().catalog.view(&placed).cloned() {
@@ -41,21 +39,21 @@ impl Session {
         if let Some(done) = self.rename_other(command, position).await? {
             return Ok(done);
         }
-        let relation = match self.claimed(&alter.name).await {
+        let relation = match self.claimed(&command.name).await {
             Ok(relation) if command.of_view => {
                 let message = format!("\"{}\" is not a view", relation.name);
                 return Err(SqlError::new(ErrorKind::WrongObjectType, message));
             }
             Ok(relation) => relation,
-            Err(error) if error.kind == ErrorKind::UndefinedTable && alter.if_exists => {
-                let (_, table) = schema_and_table(&alter.name)?;
+            Err(error) if error.kind == ErrorKind::UndefinedTable && command.if_exists => {
+                let (_, table) = schema_and_table(&command.name)?;
                 self.notice(Notice::info(format!("relation \"{table}\" does not exist, skipping")));
                 return Ok(done);
             }
             Err(error) => return Err(error),
         };
         self.check_stays(relation.place(), command)?;
-        match ddl::renaming(&alter.operations)? {
+        match ddl::renaming(&command.actions)? {
             Some(renaming) => self.rename(&relation, &renaming).await?,
             None => self.alter(&relation, command).await?,
         }
@@ -68,16 +66,12 @@ impl Session {
 
     /// RENAME TO of a sequence or an index, for which ALTER TABLE does as well; `None` where it is neither.
     async fn rename_other(&mut self, command: &AlterCommand, position: Position) -> SqlResult<Option<Outcome>> {
-        let alter = &command.alter;
-        let [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) }] = &alter.operations[..]
-        else {
-            return Ok(None);
-        };
+        let [AlterAction::RenameTable(to)] = &command.actions[..] else { return Ok(None) };
         let catalog = self.reads().catalog.clone();
-        let (name, to) = (alter.name.clone(), to.clone());
+        let (name, to) = (command.name.clone(), to.clone());
         if catalog.sequence(&placed_name(&catalog, &name)?).is_some() {
             let options = GivenOptions::default();
-            let rename = AlterSequence { name, if_exists: alter.if_exists, rename: Some(to), options };
+            let rename = AlterSequence { name, if_exists: command.if_exists, rename: Some(to), options };
             self.alter_sequence(&rename, position).await?;
         } else if index_of(&catalog, &placed_index(&catalog, &name)?).is_some() {
             self.rename_index(&RenameIndex { name, to }, position).await?;
@@ -145,7 +139,7 @@ impl Session {
 
     async fn alter(&mut self, relation: &Arc<Relation>, command: &AlterCommand) -> SqlResult<()> {
         let reads = self.reads();
-        let about_columns = command.alter.operations.iter().any(ddl::is_about_columns);
+        let about_columns = command.actions.iter().any(AlterAction::is_about_columns);
         let before = reads.catalog.declaration_of(relation, about_columns);
         let stored = stored_properties(&reads, relation, &before).await?;
         let mut alteration = ddl::alter(&reads.catalog, before, stored, command, self.settings.egt_mode())?;
@@ -162,7 +156,7 @@ impl Session {
         let columns = dropped.iter().map(|column| Needed::column(oid, table, column));
         let key = dropped_key.iter().map(|constraint| Needed::primary_key(oid, table, constraint));
         let needed: Vec<Needed<'_>> = columns.chain(key).collect();
-        let cascade = command.alter.operations.iter().any(ddl::drops_with_cascade);
+        let cascade = command.actions.iter().any(AlterAction::drops_with_cascade);
         self.drop_dependents(&needed, cascade).await?;
         self.notices.extend(notices.iter().cloned());
         self.drop_references(cascaded).await?;
@@ -262,13 +256,9 @@ impl Session {
     /// Looks for a row that a new constraint does not allow.
     async fn check_rows(&self, relation: &Relation, check: &RowCheck) -> SqlResult<()> {
         let (is_bad, error) = match check {
-            RowCheck::NotNull { column } => {
-                let value = Expr::Identifier(Ident::with_quote('"', column));
-                (Expr::IsNull(Box::new(value)), contains_nulls(relation, column))
-            }
+            RowCheck::NotNull { column } => (is_null(column), contains_nulls(relation, column)),
             RowCheck::Condition { constraint, expression } => {
-                let condition = Box::new(Expr::Nested(expression.clone()));
-                (Expr::UnaryOp { op: UnaryOperator::Not, expr: condition }, violated(relation, constraint))
+                (not((**expression).clone()), violated(relation, constraint))
             }
         };
         if is_there_row(&self.planner(), relation, is_bad).await? { Err(error) } else { Ok(()) }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use tablegate_bind::{Identifier, QualifiedName};
 use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
@@ -64,7 +64,7 @@ impl Session {
         };
         if let Some(mut view) = self.commented_view(table).await? {
             let names: Vec<String> = view.columns.iter().map(|column| column.name.clone()).collect();
-            let found = resolve_column(names.iter(), &Ident::with_quote('"', column))?;
+            let found = resolve_column(names.iter(), &Identifier::quoted(column))?;
             let Some(commented) = view.columns.iter_mut().find(|c| Some(c.name.as_str()) == found) else {
                 return Err(no_such_column(column, &view.name));
             };
@@ -75,7 +75,7 @@ impl Session {
         let mut declaration = match self.commented(table, "relation", true).await {
             Err(error) if error.kind == ErrorKind::WrongObjectType => {
                 let shown = table.last().map_or("", String::as_str);
-                let placed = placed_name(&self.reads().catalog, &object_name(table))?;
+                let placed = placed_name(&self.reads().catalog, &QualifiedName::quoted(table))?;
                 let kind = if self.reads().catalog.sequence(&placed).is_some() { "sequences" } else { "indexes" };
                 let message = format!("cannot set comment on relation \"{shown}\"");
                 return Err(SqlError::new(ErrorKind::WrongObjectType, message)
@@ -83,7 +83,7 @@ impl Session {
             }
             other => other?,
         };
-        let ident = Ident::with_quote('"', column);
+        let ident = Identifier::quoted(column);
         let found = resolve_column(declaration.columns.iter().map(|c| &c.name), &ident)?.map(str::to_owned);
         let Some(commented) = declaration.columns.iter_mut().find(|c| Some(&c.name) == found.as_ref()) else {
             return Err(no_such_column(column, &declaration.name));
@@ -93,7 +93,7 @@ impl Session {
     }
 
     async fn comment_on_index(&mut self, name: &[String], text: Option<String>) -> SqlResult<()> {
-        let placed = placed_index(&self.reads().catalog, &object_name(name))?;
+        let placed = placed_index(&self.reads().catalog, &QualifiedName::quoted(name))?;
         let table = index_of(&self.reads().catalog, &placed).map(|(table, _)| table.name.clone());
         let Some(table) = table else { return Err(self.is_no(name, "an index").await) };
         let index = placed.name;
@@ -106,7 +106,7 @@ impl Session {
     }
 
     async fn comment_on_sequence(&mut self, name: &[String], text: Option<String>) -> SqlResult<()> {
-        let sequence = placed_name(&self.reads().catalog, &object_name(name))?;
+        let sequence = placed_name(&self.reads().catalog, &QualifiedName::quoted(name))?;
         self.claim(&sequence).await?;
         let Some(old) = self.reads().catalog.sequence(&sequence) else {
             return Err(self.is_no(name, "a sequence").await);
@@ -156,7 +156,7 @@ impl Session {
 
     /// The view of this name, locked against changes by other transactions.
     async fn commented_view(&mut self, name: &[String]) -> SqlResult<Option<View>> {
-        let (schema, view) = schema_and_table(&object_name(name))?;
+        let (schema, view) = schema_and_table(&QualifiedName::quoted(name))?;
         let Some(found) = self.planner().view(schema.as_deref(), &view).map(|view| view.placed_name()) else {
             return Ok(None);
         };
@@ -175,7 +175,7 @@ impl Session {
     }
 
     async fn commented_relation(&self, name: &[String], kind: &str) -> SqlResult<Arc<Relation>> {
-        let object = object_name(name);
+        let object = QualifiedName::quoted(name);
         let found = find_target(&self.planner(), &object).await;
         let (_, table) = schema_and_table(&object)?;
         match found {
@@ -191,7 +191,7 @@ impl Session {
 
     /// The error for a name that means something else, or nothing.
     async fn is_no(&self, name: &[String], what: &str) -> Box<SqlError> {
-        let object = object_name(name);
+        let object = QualifiedName::quoted(name);
         let table = name.last().map_or("", String::as_str);
         let is_index = self.reads().catalog.declarations().any(|d| has_index(d, table));
         match find_target(&self.planner(), &object).await {
@@ -200,10 +200,6 @@ impl Session {
             _ => wrong_kind(table, what),
         }
     }
-}
-
-fn object_name(parts: &[String]) -> ObjectName {
-    ObjectName(parts.iter().map(|part| ObjectNamePart::Identifier(Ident::with_quote('"', part))).collect())
 }
 
 fn no_such_column(column: &str, relation: &str) -> Box<SqlError> {

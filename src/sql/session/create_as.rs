@@ -11,7 +11,7 @@ use arrow::datatypes::Schema;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
-use sqlparser::ast::{CreateTableOptions, Query, SqlOption};
+use tablegate_bind::{Identifier, ParsedQuery};
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::quoting::quote_ident;
@@ -24,7 +24,7 @@ use crate::place::PlacedName;
 use crate::plan::PlannedQuery;
 use crate::relation::Relation;
 use crate::syntax::dialect::create_as::CreateAsCommand;
-use crate::syntax::{Command, CreateTableCommand, fold, parse};
+use crate::syntax::{Command, CreateTableCommand, TableOption, TableOptions, parse};
 use crate::tx::{LoadError, TableLoader, TableMode};
 
 impl Session {
@@ -58,7 +58,11 @@ impl Session {
     }
 
     /// The query planned over tables that are locked: another session may change one while its lock is waited for.
-    async fn planned_over_locked(&mut self, query: &Query, declared_types: &[SqlType]) -> SqlResult<PlannedQuery> {
+    async fn planned_over_locked(
+        &mut self,
+        query: &ParsedQuery,
+        declared_types: &[SqlType],
+    ) -> SqlResult<PlannedQuery> {
         let mut locked = BTreeSet::new();
         loop {
             let planned = self.planner().plan(query, declared_types).await?;
@@ -129,7 +133,7 @@ fn columns(found: &[ResultColumn], command: &CreateAsCommand) -> SqlResult<Vec<(
     }
     let mut columns: Vec<(String, SqlType)> = Vec::with_capacity(found.len());
     for (index, column) in found.iter().enumerate() {
-        let name = command.columns.get(index).map_or_else(|| column.name.clone(), fold);
+        let name = command.columns.get(index).map_or_else(|| column.name.clone(), Identifier::folded);
         if columns.iter().any(|(known, _)| *known == name) {
             let message = format!("column \"{name}\" specified more than once");
             return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
@@ -164,29 +168,25 @@ fn stored_type(column: &ResultColumn) -> SqlType {
 /// The CREATE TABLE that makes the table, with the key that its options name.
 fn declared(command: &CreateAsCommand, columns: &[(String, SqlType)]) -> SqlResult<CreateTableCommand> {
     let mut parts: Vec<String> = columns.iter().map(|(name, t)| format!("{} {t}", quote_ident(name))).collect();
-    let key = key_of_options(&command.create.table_options, columns);
+    let key = key_of_options(&command.table.options, columns);
     if !key.is_empty() {
         let names: Vec<String> = key.iter().map(|name| quote_ident(name)).collect();
         parts.push(format!("PRIMARY KEY ({})", names.join(", ")));
     }
-    let text = format!("CREATE TABLE {} ({})", command.create.name, parts.join(", "));
+    let text = format!("CREATE TABLE {} ({})", command.table.name, parts.join(", "));
     let Some(Command::CreateTable(made)) = parse(&text)?.pop().map(|statement| statement.command) else {
         return Err(SqlError::new(ErrorKind::Internal, "the table of a query did not parse"));
     };
-    let mut made = *made;
-    made.create.table_options.clone_from(&command.create.table_options);
-    made.create.if_not_exists = command.create.if_not_exists;
-    made.create.temporary = command.create.temporary;
-    made.create.on_commit.clone_from(&command.create.on_commit);
-    Ok(made)
+    let CreateTableCommand { temporary, if_not_exists, on_commit, .. } = command.table;
+    Ok(CreateTableCommand { options: command.table.options.clone(), temporary, if_not_exists, on_commit, ..*made })
 }
 
 /// The columns that `partition_key` and `row_key` name.
-fn key_of_options(options: &CreateTableOptions, columns: &[(String, SqlType)]) -> Vec<String> {
-    let CreateTableOptions::With(list) = options else { return Vec::new() };
+fn key_of_options(options: &TableOptions, columns: &[(String, SqlType)]) -> Vec<String> {
+    let TableOptions::With(list) = options else { return Vec::new() };
     let value = |wanted: &str| {
         list.iter().find_map(|option| match option {
-            SqlOption::KeyValue { key, value } if fold(key) == wanted => Some(value.to_string()),
+            TableOption::Given { name, written, .. } if name == wanted => Some(written),
             _ => None,
         })
     };

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::ObjectName;
+use tablegate_bind::QualifiedName;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::privileges::Privileges;
 
@@ -35,12 +35,11 @@ impl Session {
 
     /// Stages a new table; gives its name, or `None` when it is there already and that is no error.
     pub(super) async fn declare_table(&mut self, command: &CreateTableCommand) -> SqlResult<Option<PlacedName>> {
-        let create = &command.create;
-        let name = self.name_to_make(&create.name, create.temporary)?;
+        let name = self.name_to_make(&command.name, command.temporary)?;
         self.claim(&name).await?;
         let reads = self.reads();
         if self.is_taken(&name).await? {
-            if create.if_not_exists {
+            if command.if_not_exists {
                 self.notice(
                     Notice::info(format!("relation \"{}\" already exists, skipping", name.name))
                         .of_kind(ErrorKind::DuplicateTable),
@@ -225,7 +224,7 @@ impl Session {
     }
 
     /// The table to change, which no other transaction changes until this one ends.
-    pub(super) async fn claimed(&mut self, name: &ObjectName) -> SqlResult<Arc<Relation>> {
+    pub(super) async fn claimed(&mut self, name: &QualifiedName) -> SqlResult<Arc<Relation>> {
         let relation = find_target(&self.planner(), name).await?;
         self.lock_table(&relation, TableMode::AccessExclusive).await?;
         if self.transaction.catalog().holds(&relation.placed_name()) {
@@ -259,7 +258,7 @@ impl Session {
     ///
     /// # Errors
     /// 3F000 for an unknown schema, 42P16 for a temporary object in a schema of others.
-    pub(super) fn name_to_make(&self, name: &ObjectName, temporary: bool) -> SqlResult<PlacedName> {
+    pub(super) fn name_to_make(&self, name: &QualifiedName, temporary: bool) -> SqlResult<PlacedName> {
         let (schema, table) = schema_and_table(name)?;
         let own = self.own.place();
         let Some(schema) = schema else {

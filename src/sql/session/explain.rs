@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use datafusion::common::ScalarValue;
 use datafusion::execution::SessionState;
-use sqlparser::ast::{Expr, UtilityOption, Value};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
@@ -25,7 +24,8 @@ use crate::reads::Reads;
 use crate::settings::parse_bool;
 use crate::syntax::dialect::create_as::CreateAsCommand;
 use crate::syntax::dialect::cursor::CursorCommand;
-use crate::syntax::{Command, ExecuteCommand, ExplainCommand, Statement, fold};
+use crate::syntax::dialect::explain::ExplainOption;
+use crate::syntax::{Command, ExecuteCommand, ExplainCommand, Statement};
 
 /// EXPLAIN's one column.
 ///
@@ -129,9 +129,9 @@ impl Session {
         position: Position,
         options: &ExplainOptions,
     ) -> SqlResult<Vec<String>> {
-        let name = self.name_to_make(&create.create.name, create.create.temporary)?;
+        let name = self.name_to_make(&create.table.name, create.table.temporary)?;
         if self.is_taken(&name).await? {
-            if !create.create.if_not_exists {
+            if !create.table.if_not_exists {
                 return Err(duplicate_table(&name.name));
             }
             self.notice(
@@ -264,8 +264,7 @@ fn not_counted(options: &ExplainOptions) -> ExplainOptions {
 fn options(explain: &ExplainCommand) -> SqlResult<ExplainOptions> {
     let mut found = ExplainOptions { analyze: explain.analyze, verbose: explain.verbose, ..ExplainOptions::default() };
     for option in &explain.options {
-        let name = fold(&option.name);
-        match name.as_str() {
+        match option.name.as_str() {
             "analyze" => found.analyze = flag(option)?,
             "verbose" => found.verbose = flag(option)?,
             "timing" => found.timing = flag(option)?,
@@ -275,7 +274,7 @@ fn options(explain: &ExplainCommand) -> SqlResult<ExplainOptions> {
                 flag(option)?;
             }
             "format" => found.format = format(option)?,
-            _ => {
+            name => {
                 return Err(SqlError::new(ErrorKind::Syntax, format!("unrecognized EXPLAIN option \"{name}\"")));
             }
         }
@@ -283,14 +282,14 @@ fn options(explain: &ExplainCommand) -> SqlResult<ExplainOptions> {
     Ok(found)
 }
 
-fn flag(option: &UtilityOption) -> SqlResult<bool> {
-    let Some(text) = argument(option) else { return Ok(true) };
-    parse_bool(&text)
-        .ok_or_else(|| SqlError::new(ErrorKind::Syntax, format!("{} requires a Boolean value", fold(&option.name))))
+fn flag(option: &ExplainOption) -> SqlResult<bool> {
+    let Some(text) = &option.value else { return Ok(true) };
+    parse_bool(text)
+        .ok_or_else(|| SqlError::new(ErrorKind::Syntax, format!("{} requires a Boolean value", option.name)))
 }
 
-fn format(option: &UtilityOption) -> SqlResult<ExplainFormat> {
-    match argument(option).unwrap_or_default().to_ascii_lowercase().as_str() {
+fn format(option: &ExplainOption) -> SqlResult<ExplainFormat> {
+    match option.value.as_deref().unwrap_or_default().to_ascii_lowercase().as_str() {
         "text" => Ok(ExplainFormat::Text),
         "json" => Ok(ExplainFormat::Json),
         "xml" => Ok(ExplainFormat::Xml),
@@ -299,16 +298,5 @@ fn format(option: &UtilityOption) -> SqlResult<ExplainFormat> {
             let message = format!("unrecognized value for EXPLAIN option \"format\": \"{other}\"");
             Err(SqlError::new(ErrorKind::InvalidParameterValue, message))
         }
-    }
-}
-
-fn argument(option: &UtilityOption) -> Option<String> {
-    match option.arg.as_ref()? {
-        Expr::Identifier(ident) => Some(ident.value.clone()),
-        Expr::Value(v) => match &v.value {
-            Value::SingleQuotedString(text) => Some(text.clone()),
-            other => Some(other.to_string()),
-        },
-        other => Some(other.to_string()),
     }
 }

@@ -1,6 +1,6 @@
 //! GRANT and REVOKE.
 
-use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use tablegate_bind::QualifiedName;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::privileges::{Change, ObjectKind, Privileges};
 
@@ -117,8 +117,7 @@ impl Session {
     }
 
     async fn named_object(&self, parts: &[String]) -> SqlResult<Object> {
-        let idents = parts.iter().map(|part| ObjectNamePart::Identifier(Ident::with_quote('"', part)));
-        let name = ObjectName(idents.collect());
+        let name = QualifiedName::quoted(parts);
         let reads = self.reads();
         match object_named(&reads, &name).await? {
             Some(object) if object.oid == UNKNOWN => {

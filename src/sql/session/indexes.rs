@@ -1,6 +1,6 @@
 //! CREATE INDEX and DROP INDEX: recorded under `egt.mode = observe`, never built.
 
-use sqlparser::ast::{CreateIndex, ObjectName};
+use tablegate_bind::QualifiedName;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Position, Session};
@@ -11,17 +11,17 @@ use crate::place::PlacedName;
 use crate::plan::{placed_name, schema_and_table};
 use crate::relation::RelationKind;
 use crate::settings::EgtMode;
-use crate::syntax::{DropObjects, RenameIndex};
+use crate::syntax::{CreateIndexCommand, DropObjects, RenameIndex};
 
 impl Session {
-    pub(super) async fn create_index(&mut self, create: &CreateIndex, position: Position) -> SqlResult<Outcome> {
+    pub(super) async fn create_index(&mut self, create: &CreateIndexCommand, position: Position) -> SqlResult<Outcome> {
         self.check_writable("CREATE INDEX")?;
         if create.concurrently && self.transaction.in_block() {
             let message = "CREATE INDEX CONCURRENTLY cannot run inside a transaction block";
             return Err(SqlError::new(ErrorKind::ActiveTransaction, message));
         }
         let done = Outcome::Done(CommandTag::Plain("CREATE INDEX"));
-        let relation = self.claimed(&create.table_name).await?;
+        let relation = self.claimed(&create.table).await?;
         if relation.kind == RelationKind::Found {
             return Err(SqlError::not_supported("an index on a table that was not declared")
                 .with_hint("Declare the table with CREATE TABLE."));
@@ -34,7 +34,7 @@ impl Session {
         };
         let name = match &create.name {
             Some(name) => schema_and_table(name)?.1,
-            None => ddl::index_name(&relation.name, create, taken),
+            None => ddl::index_name(&relation.name, &create.definition, taken),
         };
         if taken(&name) {
             if create.if_not_exists {
@@ -62,7 +62,7 @@ impl Session {
         };
         let mut constraints = declaration.constraints.clone();
         recorder.index(&mut constraints, create, name)?;
-        ddl::bind_index(&relation, create)?;
+        ddl::bind_index(&relation, &create.definition)?;
         declaration.constraints = constraints;
         self.transaction.catalog_mut().put(declaration)?;
         self.notices.extend(notices.into_iter().filter(|_| !is_harmless));
@@ -135,10 +135,10 @@ impl Session {
 }
 
 /// What the name of an index means: indexes are in the place of their table, and are looked for like tables.
-pub(super) fn placed_index(catalog: &CatalogView, name: &ObjectName) -> SqlResult<PlacedName> {
+pub(super) fn placed_index(catalog: &CatalogView, name: &QualifiedName) -> SqlResult<PlacedName> {
     let placed = placed_name(catalog, name)?;
     let own = PlacedName::new(catalog.temporary_place(), &placed.name);
-    let is_own = name.0.len() == 1 && !catalog.has_name(&placed) && index_of(catalog, &own).is_some();
+    let is_own = name.parts().len() == 1 && !catalog.has_name(&placed) && index_of(catalog, &own).is_some();
     Ok(if is_own { own } else { placed })
 }
 

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{ColumnDef, ObjectName, TableConstraint};
-use tablegate_bind::collation_name;
+use tablegate_bind::{QualifiedName, collation_name};
 use tablegate_types::constraint::{Constraints, UnenforcedKind};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::quoting::quote_ident;
@@ -15,12 +14,11 @@ use crate::dml::find_target;
 use crate::plan::schema_and_table;
 use crate::relation::{Relation, RelationColumn};
 use crate::syntax::dialect::like::{Copied, LikeClause};
-use crate::syntax::{Command, CreateTableCommand, GivenOptions, parse};
+use crate::syntax::{ColumnDefinition, Command, CreateTableCommand, TableConstraint, parse};
 
 /// What a clause stands for.
 struct Spelled {
-    columns: Vec<ColumnDef>,
-    identities: Vec<GivenOptions>,
+    columns: Vec<ColumnDefinition>,
     constraints: Vec<TableConstraint>,
 }
 
@@ -52,11 +50,9 @@ impl Session {
         for like in &command.likes {
             let spelled = self.spelled(like, &mut comments).await?;
             let at = like.at + shift;
-            let before = spelled_out.create.columns[..at].iter().filter(|column| has_identity(column)).count();
             shift += spelled.columns.len();
-            spelled_out.create.columns.splice(at..at, spelled.columns);
-            spelled_out.identities.splice(before..before, spelled.identities);
-            spelled_out.create.constraints.extend(spelled.constraints);
+            spelled_out.columns.splice(at..at, spelled.columns);
+            spelled_out.constraints.extend(spelled.constraints);
         }
         Ok((spelled_out, comments))
     }
@@ -96,17 +92,12 @@ impl Session {
     }
 }
 
-async fn source(planner: &crate::plan::Planner<'_>, name: &ObjectName) -> SqlResult<Arc<Relation>> {
+async fn source(planner: &crate::plan::Planner<'_>, name: &QualifiedName) -> SqlResult<Arc<Relation>> {
     find_target(planner, name).await.map_err(|error| match error.kind {
         ErrorKind::InsufficientPrivilege => SqlError::not_supported("LIKE of a system catalog")
             .with_hint("CREATE TABLE ... AS SELECT ... WITH NO DATA makes a table of its columns."),
         _ => error,
     })
-}
-
-fn has_identity(column: &ColumnDef) -> bool {
-    use sqlparser::ast::ColumnOption;
-    column.options.iter().any(|o| matches!(o.option, ColumnOption::Generated { generation_expr: None, .. }))
 }
 
 /// A column as CREATE TABLE has it.
@@ -168,8 +159,7 @@ fn read(elements: &[String]) -> SqlResult<Spelled> {
     let text = format!("CREATE TABLE t ({})", elements.join(", "));
     match parse(&text)?.pop().map(|statement| statement.command) {
         Some(Command::CreateTable(command)) => {
-            let CreateTableCommand { create, identities, .. } = *command;
-            Ok(Spelled { columns: create.columns, identities, constraints: create.constraints })
+            Ok(Spelled { columns: command.columns, constraints: command.constraints })
         }
         _ => Err(SqlError::new(ErrorKind::Internal, "the columns of a table did not parse")),
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::StreamExt;
-use sqlparser::ast::{Lock, LockTableMode, ObjectName};
+use tablegate_bind::QualifiedName;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Position, Session};
@@ -12,18 +12,19 @@ use crate::dml::find_target;
 use crate::outcome::{CommandTag, Outcome, RowStream};
 use crate::plan::schema_and_table;
 use crate::relation::Relation;
+use crate::syntax::{LockCommand, LockMode};
 use crate::tx::{Claims, TableMode};
 
 impl Session {
-    pub(super) async fn run_lock(&mut self, lock: &Lock) -> SqlResult<Outcome> {
+    pub(super) async fn run_lock(&mut self, lock: &LockCommand) -> SqlResult<Outcome> {
         if !self.transaction.in_block() {
             let message = "LOCK TABLE can only be used in transaction blocks";
             return Err(SqlError::new(ErrorKind::NoActiveTransaction, message));
         }
-        let mode = lock.lock_mode.as_ref().map_or(TableMode::AccessExclusive, table_mode);
+        let mode = table_mode(lock.mode);
         let mut bind_everybody = true;
-        for target in &lock.tables {
-            for relation in self.lockable(&target.name).await? {
+        for name in &lock.tables {
+            for relation in self.lockable(name).await? {
                 let claims = self.transaction.claims_mut();
                 bind_everybody &= claims.bind_everybody(relation.place());
                 if lock.nowait {
@@ -40,7 +41,7 @@ impl Session {
     }
 
     /// The table of this name; of a view, the tables that it reads.
-    async fn lockable(&self, name: &ObjectName) -> SqlResult<Vec<Arc<Relation>>> {
+    async fn lockable(&self, name: &QualifiedName) -> SqlResult<Vec<Arc<Relation>>> {
         let (schema, table) = schema_and_table(name)?;
         let planner = self.planner();
         match planner.view(schema.as_deref(), &table) {
@@ -83,15 +84,15 @@ pub(super) fn held_with(stream: RowStream, locks: Option<Claims>) -> RowStream {
     }
 }
 
-fn table_mode(mode: &LockTableMode) -> TableMode {
+fn table_mode(mode: LockMode) -> TableMode {
     match mode {
-        LockTableMode::AccessShare => TableMode::AccessShare,
-        LockTableMode::RowShare => TableMode::RowShare,
-        LockTableMode::RowExclusive => TableMode::RowExclusive,
-        LockTableMode::ShareUpdateExclusive => TableMode::ShareUpdateExclusive,
-        LockTableMode::Share => TableMode::Share,
-        LockTableMode::ShareRowExclusive => TableMode::ShareRowExclusive,
-        LockTableMode::Exclusive => TableMode::Exclusive,
-        LockTableMode::AccessExclusive => TableMode::AccessExclusive,
+        LockMode::AccessShare => TableMode::AccessShare,
+        LockMode::RowShare => TableMode::RowShare,
+        LockMode::RowExclusive => TableMode::RowExclusive,
+        LockMode::ShareUpdateExclusive => TableMode::ShareUpdateExclusive,
+        LockMode::Share => TableMode::Share,
+        LockMode::ShareRowExclusive => TableMode::ShareRowExclusive,
+        LockMode::Exclusive => TableMode::Exclusive,
+        LockMode::AccessExclusive => TableMode::AccessExclusive,
     }
 }

@@ -71,7 +71,7 @@ use super::notify::Listener;
 use super::outcome::{CommandTag, Outcome, RowsTag, Single};
 use super::pg_catalog::SystemCatalog;
 use super::plan::Planner;
-use super::privileges::{Rights, Written};
+use super::privileges::Rights;
 use super::progress::Unfinished;
 use super::reads::Reads;
 use super::sequence::SessionSequences;
@@ -79,7 +79,7 @@ use super::settings::{Settings, Source};
 use super::statistics::{Measure, Meter};
 use super::tx::{AdvisoryLocks, Snapshot, Transaction, TransactionState};
 pub use crate::syntax::Statement;
-use crate::syntax::{parse, parse_held, weight};
+use crate::syntax::{WrittenColumns, parse, parse_held, weight};
 
 /// What the client said at start-up.
 #[derive(Debug, Clone, Default)]
@@ -401,7 +401,7 @@ impl Session {
             let collected = self.transaction.take_implicit();
             match Box::pin(self.commit_and_finish(collected, false)).await {
                 Ok(()) => Ok(()),
-                Err(error) => Err(Box::pin(self.concealed(error, Written::none)).await),
+                Err(error) => Err(Box::pin(self.concealed(error, WrittenColumns::none)).await),
             }
         })
     }

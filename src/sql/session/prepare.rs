@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use sqlparser::ast::Query;
+use tablegate_bind::ParsedQuery;
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Style;
@@ -17,7 +17,7 @@ use crate::outcome::ResultColumn;
 use crate::plan::{CurrentIn, Meaning, Meant, PlannedQuery, Planner, is_declared};
 use crate::settings::Settings;
 use crate::statistics::normalized;
-use crate::syntax::{Command, CursorCommand, Statement};
+use crate::syntax::{Command, CursorCommand, Statement, locks_rows};
 
 /// A planned statement.
 pub struct Prepared {
@@ -259,9 +259,9 @@ pub(super) async fn plan_meant(
     if let Some(dml) = PreparedDml::prepare(planner, command, change, declared).await? {
         return Ok(Plan::Dml(Box::new(dml)));
     }
-    let locks = |text: &Query| match &query {
+    let locks = |text: &ParsedQuery| match &query {
         Some(meant) => !meant.bound.row_marks.is_empty(),
-        None => !text.locks.is_empty(),
+        None => locks_rows(text),
     };
     Ok(match command {
         Command::Query(text) if locks(text) => {

@@ -3,7 +3,7 @@
 //! Names are looked up as the statement looks them up, in its transaction's snapshot; what is granted counts as it is at
 //! this moment, so that what is revoked is so for transactions that are under way.
 
-use sqlparser::ast::ObjectName;
+use tablegate_bind::QualifiedName;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::privileges::{ObjectKind, Privileges, not_owned};
 
@@ -14,10 +14,10 @@ use crate::engine::Engine;
 use crate::login::Role;
 use crate::place::Place;
 use crate::plan::schema_and_table;
-use crate::privileges::{Demand, Rights, Wanted, Written, demands};
+use crate::privileges::{Demand, Rights, Wanted, demands};
 use crate::reads::Reads;
 use crate::relation::Relation;
-use crate::syntax::Command;
+use crate::syntax::{Command, WrittenColumns};
 
 /// The OID of what no privileges are kept for: no object has it.
 pub(super) const UNKNOWN: u32 = 0;
@@ -83,7 +83,11 @@ impl Session {
 
     /// An error of a statement that writes these columns, without what the user may not see: as in PostgreSQL, rows are shown
     /// to those who may read their table, and to others only what they gave themselves.
-    pub(super) async fn concealed(&self, error: Box<SqlError>, written: impl FnOnce() -> Written) -> Box<SqlError> {
+    pub(super) async fn concealed(
+        &self,
+        error: Box<SqlError>,
+        written: impl FnOnce() -> WrittenColumns,
+    ) -> Box<SqlError> {
         if error.shown.is_none() || self.may_read_everything() || self.may_read_table_of(&error).await {
             return error;
         }
@@ -132,7 +136,7 @@ impl Session {
     }
 
     /// Every role may read the system catalogue, but not the statements of others in what observe mode saw.
-    fn check_system_relation(&self, name: &ObjectName) -> SqlResult<()> {
+    fn check_system_relation(&self, name: &QualifiedName) -> SqlResult<()> {
         let (schema, table) = schema_and_table(name)?;
         if self.system_catalog().shows_observations(schema.as_deref(), &table) {
             let message = format!("permission denied for view {table}");
@@ -178,7 +182,7 @@ pub(super) fn check_may_connect(engine: &Engine, database: &str, rights: &Rights
 }
 
 /// The table, view or sequence of this name; `None` for one of the system, and where there is none.
-pub(super) async fn object_named(reads: &Reads, name: &ObjectName) -> SqlResult<Option<Object>> {
+pub(super) async fn object_named(reads: &Reads, name: &QualifiedName) -> SqlResult<Option<Object>> {
     let (schema, name) = schema_and_table(name)?;
     object_called(reads, schema.as_deref(), &name).await
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
-use sqlparser::ast::DiscardObject;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::change::Change;
@@ -15,8 +14,7 @@ use super::{Position, Session, observe};
 use crate::dml::{Changed, PreparedDml};
 use crate::outcome::{CommandTag, Outcome, RowStream, Rows, RowsTag, SingleRow};
 use crate::plan::{Meaning, PlannedQuery};
-use crate::privileges::Written;
-use crate::syntax::{Command, statement_name};
+use crate::syntax::{Command, Discarded, WrittenColumns, statement_name};
 
 impl Session {
     pub(super) async fn run(
@@ -41,7 +39,7 @@ impl Session {
         };
         match ran {
             Err(error) if error.shown.is_some() => {
-                Err(Box::pin(self.concealed(error, || Written::by(&prepared.statement.command))).await)
+                Err(Box::pin(self.concealed(error, || WrittenColumns::by(&prepared.statement.command))).await)
             }
             ran => ran.map_err(|error| self.told_of_rows_that_follow(&prepared.statement.command, error)),
         }
@@ -185,8 +183,8 @@ impl Session {
         }
     }
 
-    async fn discard(&mut self, what: DiscardObject, position: Position) -> SqlResult<Outcome> {
-        if what == DiscardObject::ALL {
+    async fn discard(&mut self, what: Discarded, position: Position) -> SqlResult<Outcome> {
+        if what == Discarded::All {
             self.check_outside_block("DISCARD ALL")?;
             self.settings.reset_all();
             self.handles.listener.unlisten(None)?;
@@ -195,17 +193,17 @@ impl Session {
             self.statements.clear();
             self.repeated = RepeatedTexts::default();
         }
-        if matches!(what, DiscardObject::ALL | DiscardObject::SEQUENCES) {
+        if matches!(what, Discarded::All | Discarded::Sequences) {
             self.sequences.forget();
         }
-        if matches!(what, DiscardObject::ALL | DiscardObject::TEMP) {
+        if matches!(what, Discarded::All | Discarded::Temporary) {
             self.discard_temporary(position).await?;
         }
         Ok(Outcome::Done(CommandTag::Plain(match what {
-            DiscardObject::ALL => "DISCARD ALL",
-            DiscardObject::PLANS => "DISCARD PLANS",
-            DiscardObject::SEQUENCES => "DISCARD SEQUENCES",
-            DiscardObject::TEMP => "DISCARD TEMP",
+            Discarded::All => "DISCARD ALL",
+            Discarded::Plans => "DISCARD PLANS",
+            Discarded::Sequences => "DISCARD SEQUENCES",
+            Discarded::Temporary => "DISCARD TEMP",
         })))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use sqlparser::ast::ObjectName;
+use tablegate_bind::QualifiedName;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
@@ -115,7 +115,7 @@ impl Session {
     }
 
     /// RENAME TO: the sequence keeps its owner and counts on, and defaults and identities that count with it follow.
-    async fn rename_sequence(&mut self, old: &Sequence, to: &ObjectName) -> SqlResult<()> {
+    async fn rename_sequence(&mut self, old: &Sequence, to: &QualifiedName) -> SqlResult<()> {
         let (None, to) = schema_and_table(to)? else {
             return Err(SqlError::new(ErrorKind::Syntax, "RENAME TO takes a name without a schema"));
         };
@@ -240,11 +240,11 @@ fn refuse_name_option(options: &GivenOptions) -> SqlResult<()> {
 fn owner(catalog: &CatalogView, options: &GivenOptions, place: Place) -> SqlResult<Option<Option<SequenceOwner>>> {
     let Some(given) = &options.owner else { return Ok(None) };
     let Some(named) = given else { return Ok(Some(None)) };
-    let Some((column, table)) = named.0.split_last().filter(|(_, table)| !table.is_empty()) else {
+    let Some((column, table)) = named.parts().split_last().filter(|(_, table)| !table.is_empty()) else {
         return Err(SqlError::new(ErrorKind::Syntax, "invalid OWNED BY option")
             .with_hint("Specify OWNED BY table.column or OWNED BY NONE."));
     };
-    let placed = placed_name(catalog, &ObjectName(table.to_vec()))?;
+    let placed = placed_name(catalog, &QualifiedName::new(table.to_vec()))?;
     let table = &placed.name;
     let declaration = catalog
         .declaration(&placed)
@@ -253,13 +253,12 @@ fn owner(catalog: &CatalogView, options: &GivenOptions, place: Place) -> SqlResu
         let message = "sequence must be in same schema as table it is linked to";
         return Err(SqlError::new(ErrorKind::ObjectNotInState, message));
     }
-    let ident = column.as_ident().ok_or_else(|| SqlError::not_supported(format!("OWNED BY {named}")))?;
-    match resolve_column(declaration.columns.iter().map(|column| &column.name), ident)? {
+    match resolve_column(declaration.columns.iter().map(|declared| &declared.name), column)? {
         Some(column) => {
             Ok(Some(Some(SequenceOwner { table: declaration.oid, column: column.to_owned(), identity: false })))
         }
         None => {
-            let message = format!("column \"{}\" of relation \"{table}\" does not exist", ident.value);
+            let message = format!("column \"{}\" of relation \"{table}\" does not exist", column.written());
             Err(SqlError::new(ErrorKind::UndefinedColumn, message))
         }
     }

@@ -1,7 +1,6 @@
 //! SET and RESET.
 
 use datafusion::common::ScalarValue;
-use sqlparser::ast::{ContextModifier, Expr, Set, UnaryOperator, Value};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::input::parse_text;
 use tablegate_types::quoting::quote_ident;
@@ -11,26 +10,21 @@ use tablegate_types::style::offset_name;
 use super::Session;
 use crate::outcome::{CommandTag, Outcome};
 use crate::settings::{EgtMode, List, list_of, parse_bool};
-use crate::syntax::{Isolation, NamedModes, dotted, fold};
+use crate::syntax::{Isolation, NamedModes, SetCommand, SetValue};
 
 impl Session {
-    pub(super) fn run_set(&mut self, set: &Set) -> SqlResult<Outcome> {
+    pub(super) fn run_set(&mut self, set: &SetCommand) -> SqlResult<Outcome> {
         match set {
-            Set::SingleAssignment { scope, variable, values, .. } => {
-                let name = dotted(variable);
-                let local = matches!(scope, Some(ContextModifier::Local));
-                let text = if is_time_zone(&name) { zone_text(values)? } else { set_text(&name, values)? };
-                self.assign_setting(&name, text.as_deref(), local)?;
+            SetCommand::Setting { name, local, values } => {
+                let text = if is_time_zone(name) { zone_text(values)? } else { set_text(name, values)? };
+                self.assign_setting(name, text.as_deref(), *local)?;
             }
-            Set::SetTimeZone { local, value } => {
+            SetCommand::TimeZone { local, value } => {
                 let text = zone_text(std::slice::from_ref(value))?;
                 self.assign_setting("TimeZone", text.as_deref(), *local)?;
             }
-            Set::SetNames { charset_name, .. } => {
-                self.assign_setting("client_encoding", Some(&charset_name.value), false)?;
-            }
-            Set::SetNamesDefault {} => self.assign_setting("client_encoding", None, false)?,
-            other => return Err(SqlError::not_supported(format!("SET {other}"))),
+            SetCommand::Names(encoding) => self.assign_setting("client_encoding", encoding.as_deref(), false)?,
+            SetCommand::Other(other) => return Err(SqlError::not_supported(format!("SET {other}"))),
         }
         Ok(Outcome::Done(CommandTag::Plain("SET")))
     }
@@ -108,11 +102,11 @@ fn is_time_zone(name: &str) -> bool {
 }
 
 /// The value of a SET as text; `None` for DEFAULT.
-fn set_text(name: &str, values: &[Expr]) -> SqlResult<Option<String>> {
+fn set_text(name: &str, values: &[SetValue]) -> SqlResult<Option<String>> {
     if is_word(values, "default") {
         return Ok(None);
     }
-    let parts = values.iter().map(value_text).collect::<SqlResult<Vec<_>>>()?;
+    let parts = values.iter().map(SetValue::text).collect::<SqlResult<Vec<_>>>()?;
     match list_of(name) {
         List::No if parts.len() > 1 => {
             let message = format!("SET {name} takes only one argument");
@@ -124,12 +118,12 @@ fn set_text(name: &str, values: &[Expr]) -> SqlResult<Option<String>> {
 }
 
 /// The zone of SET TIME ZONE: a name, a number of hours, an interval; `None` for DEFAULT and LOCAL.
-fn zone_text(values: &[Expr]) -> SqlResult<Option<String>> {
+fn zone_text(values: &[SetValue]) -> SqlResult<Option<String>> {
     if is_word(values, "local") {
         return Ok(None);
     }
-    let [Expr::Interval(interval)] = values else { return set_text("TimeZone", values) };
-    let text = value_text(&interval.value)?;
+    let [SetValue::Interval { value, .. }] = values else { return set_text("TimeZone", values) };
+    let text = value.text()?;
     let ScalarValue::IntervalMonthDayNano(Some(span)) = parse_text(&SqlType::Interval, &text)? else {
         return Ok(Some(text));
     };
@@ -142,22 +136,6 @@ fn zone_text(values: &[Expr]) -> SqlResult<Option<String>> {
     Ok(Some(offset_name(span.nanoseconds / NANOS_PER_SECOND)))
 }
 
-fn is_word(values: &[Expr], word: &str) -> bool {
-    matches!(values, [Expr::Identifier(ident)] if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case(word))
-}
-
-fn value_text(value: &Expr) -> SqlResult<String> {
-    match value {
-        Expr::Value(v) => Ok(match &v.value {
-            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) | Value::Number(text, _) => {
-                text.clone()
-            }
-            Value::DollarQuotedString(text) => text.value.clone(),
-            other => other.to_string(),
-        }),
-        Expr::Identifier(ident) => Ok(fold(ident)),
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => Ok(format!("-{}", value_text(expr)?)),
-        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => value_text(expr),
-        other => Err(SqlError::new(ErrorKind::Syntax, format!("SET takes constants only, not {other}"))),
-    }
+fn is_word(values: &[SetValue], word: &str) -> bool {
+    matches!(values, [value] if value.is_word(word))
 }

@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
-use sqlparser::ast::{Expr, SelectItem};
+use tablegate_bind::ParsedExpression;
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
@@ -16,12 +16,10 @@ use tablegate_types::style::Reading;
 
 use super::prepare::{Known, Prepared};
 use super::{Position, Session};
-use crate::dml::is_untyped;
 use crate::handles::{ShownStatement, ShownStatements};
 use crate::outcome::{CommandTag, Outcome};
-use crate::syntax;
 use crate::syntax::dialect::prepare::PrepareCommand;
-use crate::syntax::{ExecuteCommand, kept_weight};
+use crate::syntax::{ExecuteCommand, MadeRows, kept_weight, made_query};
 
 /// So many statements of a session are kept in any case, if they are short: they count, and are not refused.
 const ALWAYS_KEPT: usize = 16;
@@ -179,24 +177,20 @@ impl Session {
     }
 
     /// The arguments of EXECUTE as values of the parameters' types.
-    async fn values_of(&self, arguments: &[Expr], types: &[SqlType]) -> SqlResult<Vec<ScalarValue>> {
+    async fn values_of(&self, arguments: &[ParsedExpression], types: &[SqlType]) -> SqlResult<Vec<ScalarValue>> {
         if arguments.is_empty() {
             return Ok(Vec::new());
         }
-        let items: Vec<SelectItem> = arguments
-            .iter()
-            .enumerate()
-            .map(|(i, argument)| syntax::item(argument.clone(), &format!("${i}")))
-            .collect();
         let planner = self.planner();
-        let planned = planner.plan(&syntax::query_of(syntax::select(items, Vec::new(), None)), &[]).await?;
+        let query = made_query(arguments.iter().cloned(), MadeRows::default());
+        let planned = planner.plan(&query, &[]).await?;
         let mut rows = planner.run(&planned, &[]).await?;
         let row: Option<RecordBatch> = rows.next().await.transpose()?;
         let row = row.ok_or_else(|| SqlError::new(ErrorKind::Internal, "the arguments of EXECUTE gave no row"))?;
         let mut values = Vec::with_capacity(arguments.len());
         for (index, ((argument, column), to)) in arguments.iter().zip(planned.columns.iter()).zip(types).enumerate() {
             let value =
-                assigned(row.column(index), &column.sql_type, to, is_untyped(argument), index + 1, planner.reading())?;
+                assigned(row.column(index), &column.sql_type, to, argument.is_untyped(), index + 1, planner.reading())?;
             values.push(ScalarValue::try_from_array(&value, 0)?);
         }
         Ok(values)

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use tablegate_types::error::SqlResult;
 
 use super::{Position, Session};
-use crate::catalog::{CatalogView, OnCommit, StagedCatalog};
+use crate::catalog::{CatalogView, StagedCatalog};
+use crate::syntax::OnCommit;
 use crate::tx::{Collected, WriteSet};
 use crate::views::{self, Needed};
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{Ident, ObjectName};
+use tablegate_bind::QualifiedName;
 use tablegate_store::table::{Renewal, StoreError};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
@@ -113,7 +113,7 @@ impl Session {
 
     /// # Errors
     /// 42704 for a constraint that no table has, 42809 for one that cannot wait and is to.
-    fn check_constraint(&self, name: &ObjectName, deferred: bool) -> SqlResult<()> {
+    fn check_constraint(&self, name: &QualifiedName, deferred: bool) -> SqlResult<()> {
         let catalog = &self.reads().catalog;
         let placed = placed_name(catalog, name)?;
         let name = placed.name.as_str();
@@ -157,7 +157,7 @@ impl Session {
                 continue;
             }
             let relation = find_target(&self.planner(), name).await?;
-            columns.iter().try_for_each(|column: &Ident| target_column(&relation, column).map(|_| ()))?;
+            columns.iter().try_for_each(|column| target_column(&relation, column).map(|_| ()))?;
             relations.push(relation);
         }
         if given.tables.is_empty() {
@@ -192,7 +192,7 @@ impl Session {
         }
     }
 
-    async fn check_reindexed(&self, kind: ReindexKind, name: Option<&ObjectName>) -> SqlResult<()> {
+    async fn check_reindexed(&self, kind: ReindexKind, name: Option<&QualifiedName>) -> SqlResult<()> {
         match (kind, name) {
             (ReindexKind::Everything(what), _) => self.check_outside_block(&format!("REINDEX {what}")),
             (ReindexKind::Table, Some(name)) => find_target(&self.planner(), name).await.map(|_| ()),

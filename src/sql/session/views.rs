@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use sqlparser::ast::{CreateTableOptions, CreateView, Ident, Query, SqlOption};
+use tablegate_bind::{Identifier, ParsedQuery};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
@@ -14,20 +14,19 @@ use crate::ddl::{self, Renaming};
 use crate::outcome::{CommandTag, Outcome, ResultColumn};
 use crate::place::Place;
 use crate::plan::{Renamed, placed_name, resolve_column, schema_and_table};
-use crate::syntax::{AlterCommand, DropObjects, fold};
+use crate::syntax::{AlterCommand, CreateViewCommand, DropObjects};
 use crate::tx::TableMode;
 use crate::views::{self, Dependent, MOST_LEVELS, Needed};
 
 impl Session {
-    pub(super) async fn create_view(&mut self, create: &CreateView, position: Position) -> SqlResult<Outcome> {
+    pub(super) async fn create_view(&mut self, create: &CreateViewCommand, position: Position) -> SqlResult<Outcome> {
         self.check_writable("CREATE VIEW")?;
-        refuse_clauses(create)?;
+        create.clauses.clone()?;
         let mut placed = self.name_to_make(&create.name, create.temporary)?;
-        let given: Vec<String> = create.columns.iter().map(|c| fold(&c.name)).collect();
-        let (mut view, places) = self.planned_view(&placed.name, &create.query, &given).await?;
+        let (mut view, places) = self.planned_view(&placed.name, &create.query, &create.columns).await?;
         let reads = self.reads();
         if !placed.place.is_temporary() && reads_temporary(&reads.catalog, &view) {
-            if create.name.0.len() > 1 {
+            if create.name.parts().len() > 1 {
                 let message = "cannot create temporary relation in non-temporary schema";
                 return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
             }
@@ -72,7 +71,7 @@ impl Session {
     async fn planned_view(
         &mut self,
         name: &str,
-        query: &Query,
+        query: &ParsedQuery,
         given: &[String],
     ) -> SqlResult<(View, BTreeSet<Place>)> {
         let planned = self.planner().plan(query, &[]).await?;
@@ -152,18 +151,14 @@ impl Session {
 
     /// ALTER VIEW, and ALTER TABLE of a view: it can get another name, and its columns can.
     pub(super) async fn alter_view(&mut self, view: &Arc<View>, command: &AlterCommand) -> SqlResult<()> {
-        match ddl::renaming(&command.alter.operations)? {
+        match ddl::renaming(&command.actions)? {
             Some(Renaming::Table { to }) => self.rename_view(view, &to).await,
             Some(Renaming::Column { from, to }) => self.rename_view_column(view, &from, &to).await,
             Some(Renaming::Constraint { .. } | Renaming::Index { .. }) => {
                 Err(not_for_views(&view.name, "RENAME CONSTRAINT"))
             }
             None if !command.taken.values.is_empty() => Err(not_for_views(&view.name, "ALTER COLUMN")),
-            None => {
-                let action = command.alter.operations.first().map(ToString::to_string).unwrap_or_default();
-                let words: Vec<&str> = action.split_whitespace().take(2).collect();
-                Err(not_for_views(&view.name, &words.join(" ")))
-            }
+            None => Err(not_for_views(&view.name, &command.first_words)),
         }
     }
 
@@ -180,10 +175,10 @@ impl Session {
         Ok(())
     }
 
-    async fn rename_view_column(&mut self, view: &Arc<View>, from: &Ident, to: &str) -> SqlResult<()> {
+    async fn rename_view_column(&mut self, view: &Arc<View>, from: &Identifier, to: &str) -> SqlResult<()> {
         let names: Vec<String> = view.columns.iter().map(|column| column.name.clone()).collect();
         let Some(from) = resolve_column(names.iter(), from)?.map(str::to_owned) else {
-            let message = format!("column \"{}\" does not exist", fold(from));
+            let message = format!("column \"{}\" does not exist", from.folded());
             return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
         };
         if names.iter().any(|name| name == to) {
@@ -257,38 +252,6 @@ fn check_one_place(own: Place, read: &BTreeSet<Place>) -> SqlResult<()> {
     Err(SqlError::not_supported(format!("a view in schema \"{own}\" of a table in schema \"{other}\""))
         .with_detail("Each schema is a store of its own, and a view is kept in the store of what it reads.")
         .with_hint("Use CREATE TEMPORARY VIEW, which can read from all of them."))
-}
-
-fn refuse_clauses(create: &CreateView) -> SqlResult<()> {
-    if create.materialized {
-        return Err(SqlError::not_supported("CREATE MATERIALIZED VIEW")
-            .with_hint("Use CREATE VIEW, or CREATE TABLE ... AS and fill it again when it is to be refreshed."));
-    }
-    if !says_what_holds(&create.options) {
-        return Err(SqlError::not_supported(format!("CREATE VIEW ... {}", create.options))
-            .with_hint("Leave the options out. Whoever may read a view need not have rights on its tables."));
-    }
-    let foreign = create.or_alter || create.secure || create.if_not_exists || create.copy_grants;
-    if foreign || create.to.is_some() || create.params.is_some() || !create.cluster_by.is_empty() {
-        return Err(SqlError::new(ErrorKind::Syntax, "syntax error in CREATE VIEW"));
-    }
-    Ok(())
-}
-
-/// Whether the options of a view are what it has without them.
-fn says_what_holds(options: &CreateTableOptions) -> bool {
-    let is_off = |option: &SqlOption| match option {
-        SqlOption::KeyValue { key, value } => {
-            matches!(fold(key).as_str(), "security_barrier" | "security_invoker")
-                && matches!(value.to_string().trim_matches('\'').to_lowercase().as_str(), "false" | "off" | "no" | "0")
-        }
-        _ => false,
-    };
-    match options {
-        CreateTableOptions::None => true,
-        CreateTableOptions::With(options) => options.iter().all(is_off),
-        _ => false,
-    }
 }
 
 /// Whether a view reads something temporary: then it is temporary itself.

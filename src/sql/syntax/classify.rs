@@ -3,16 +3,19 @@
 use sqlparser::ast::{self, CopyTarget, ObjectType, ResetStatement};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+use tablegate_bind::{ParsedExpression, QualifiedName};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::dialect::create_as::of_select_into;
+use super::dialect::copy::CopyCommand;
+use super::dialect::create_as::{CreateAsCommand, of_select_into};
 use super::dialect::sequence::SequenceCommand;
-use super::source::SourceText;
+use super::index::CreateIndexCommand;
+use super::view::CreateViewCommand;
 use super::{
-    AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, InsertCommand, NotifyCommand,
-    RenameIndex, Truncate, dotted, fold, is_significant, keyword,
+    AlterCommand, Command, CreateTableCommand, Discarded, DropObjects, ExecuteCommand, InsertCommand, LockCommand,
+    LockMode, NotifyCommand, ParsedChange, RenameIndex, SetCommand, Truncate, dotted, fold, is_significant, keyword,
 };
-use crate::syntax::{SetConfig, TakenActions};
+use crate::syntax::SetConfig;
 
 pub(super) fn classify(statement: ast::Statement) -> SqlResult<Command> {
     use ast::Statement as S;
@@ -21,70 +24,66 @@ pub(super) fn classify(statement: ast::Statement) -> SqlResult<Command> {
             Some(call) => Command::SetConfig(call),
             None => match of_select_into(query) {
                 Ok(create) => Command::CreateTableAs(create),
-                Err(query) => Command::Query(query),
+                Err(query) => Command::Query(Box::new((*query).into())),
             },
         },
         S::Insert(insert) => Command::Insert(Box::new(InsertCommand { insert, overriding: None })),
-        S::Update(update) => Command::Update(Box::new(update)),
-        S::Delete(delete) => Command::Delete(Box::new(delete)),
-        S::Merge(merge) => Command::Merge(Box::new(merge)),
-        S::CreateTable(create) => {
-            let (identities, likes, source) = (Vec::new(), Vec::new(), SourceText::default());
-            Command::CreateTable(Box::new(CreateTableCommand { create, identities, likes, source }))
-        }
+        S::Update(update) => Command::Update(Box::new(ParsedChange(update))),
+        S::Delete(delete) => Command::Delete(Box::new(ParsedChange(delete))),
+        S::Merge(merge) => Command::Merge(Box::new(ParsedChange(merge))),
+        S::CreateTable(mut create) => match create.query.take() {
+            Some(query) => Command::CreateTableAs(Box::new(CreateAsCommand::of(create, *query))),
+            None => Command::CreateTable(Box::new(CreateTableCommand::of(create))),
+        },
         S::AlterTable(alter)
             if alter.location.is_none() && alter.on_cluster.is_none() && alter.table_type.is_none() =>
         {
-            Command::AlterTable(Box::new(AlterCommand {
-                alter,
-                identities: Vec::new(),
-                taken: TakenActions::default(),
-                of_view: false,
-                source: SourceText::default(),
-            }))
+            Command::AlterTable(Box::new(AlterCommand::of(alter)))
         }
-        S::CreateIndex(create) => Command::CreateIndex(Box::new(create)),
+        S::CreateIndex(create) => Command::CreateIndex(Box::new(CreateIndexCommand::of(create))),
         S::Drop { object_type: ObjectType::Table, if_exists, names, cascade, .. } => {
-            Command::DropTable(DropObjects { names, if_exists, cascade })
+            Command::DropTable(DropObjects { names: names_of(names), if_exists, cascade })
         }
-        S::CreateView(create) => Command::CreateView(Box::new(create)),
+        S::CreateView(create) => Command::CreateView(Box::new(CreateViewCommand::of(create))),
         S::Drop { object_type: ObjectType::View, if_exists, names, cascade, .. } => {
-            Command::DropView(DropObjects { names, if_exists, cascade })
+            Command::DropView(DropObjects { names: names_of(names), if_exists, cascade })
         }
         S::Drop { object_type: ObjectType::Sequence, if_exists, names, cascade, .. } => {
-            Command::DropSequence(DropObjects { names, if_exists, cascade })
+            Command::DropSequence(DropObjects { names: names_of(names), if_exists, cascade })
         }
         S::Drop { object_type: ObjectType::Index, if_exists, names, cascade, .. } => {
-            Command::DropIndex(DropObjects { names, if_exists, cascade })
+            Command::DropIndex(DropObjects { names: names_of(names), if_exists, cascade })
         }
         S::AlterIndex { name, operation: ast::AlterIndexOperation::RenameIndex { index_name } } => {
-            Command::RenameIndex(RenameIndex { name, to: index_name })
+            Command::RenameIndex(RenameIndex { name: name.into(), to: index_name.into() })
         }
         S::Drop { object_type, .. } => return Err(SqlError::not_supported(format!("DROP {object_type}"))),
         S::Truncate(truncate) => Command::Truncate(Truncate {
             restart_identity: truncate.identity == Some(ast::TruncateIdentityOption::Restart),
             cascade: truncate.cascade == Some(ast::CascadeOption::Cascade),
-            names: truncate.table_names.into_iter().map(|t| t.name).collect(),
+            names: truncate.table_names.into_iter().map(|t| t.name.into()).collect(),
         }),
         S::Copy { source, to, target, .. } => {
-            let copy = CopyCommand { source, to_stdout: to, options: Vec::new() };
             check_copy_target(to, &target)?;
-            Command::Copy(Box::new(copy))
+            Command::Copy(Box::new(CopyCommand::of(source, to)))
         }
-        S::Lock(lock) => Command::Lock(Box::new(lock)),
+        S::Lock(lock) => Command::Lock(lock_command(lock)),
         S::ShowVariable { variable } => {
             let words: Vec<&str> = variable.iter().map(|i| i.value.as_str()).collect();
             Command::Show(words.join(" "))
         }
-        S::Set(set) => Command::Set(Box::new(set)),
+        S::Set(set) => Command::Set(Box::new(SetCommand::of(set))),
         S::Reset(ResetStatement { reset }) => match reset {
             ast::Reset::ALL => Command::Reset(None),
-            ast::Reset::ConfigurationParameter(name) => Command::Reset(Some(dotted(&name))),
+            ast::Reset::ConfigurationParameter(name) => Command::Reset(Some(dotted(&name.into()))),
         },
         S::Execute { name: Some(name), parameters, immediate: false, into, using, .. }
             if into.is_empty() && using.is_empty() =>
         {
-            Command::Execute(ExecuteCommand { name: dotted(&name), arguments: parameters })
+            Command::Execute(ExecuteCommand {
+                name: dotted(&name.into()),
+                arguments: parameters.into_iter().map(ParsedExpression::from).collect(),
+            })
         }
         S::Deallocate { name, .. } => {
             let all = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all");
@@ -98,9 +97,36 @@ pub(super) fn classify(statement: ast::Statement) -> SqlResult<Command> {
         S::NOTIFY { channel, payload } => {
             Command::Notify(NotifyCommand::Notify { channel: fold(&channel), payload: payload.unwrap_or_default() })
         }
-        S::Discard { object_type } => Command::Discard(object_type),
+        S::Discard { object_type } => Command::Discard(match object_type {
+            ast::DiscardObject::ALL => Discarded::All,
+            ast::DiscardObject::PLANS => Discarded::Plans,
+            ast::DiscardObject::SEQUENCES => Discarded::Sequences,
+            ast::DiscardObject::TEMP => Discarded::Temporary,
+        }),
         other => return Err(refusal(&other)),
     })
+}
+
+fn names_of(names: Vec<ast::ObjectName>) -> Vec<QualifiedName> {
+    names.into_iter().map(QualifiedName::from).collect()
+}
+
+fn lock_command(lock: ast::Lock) -> LockCommand {
+    use ast::LockTableMode as M;
+    LockCommand {
+        tables: lock.tables.into_iter().map(|target| target.name.into()).collect(),
+        mode: match lock.lock_mode {
+            Some(M::AccessShare) => LockMode::AccessShare,
+            Some(M::RowShare) => LockMode::RowShare,
+            Some(M::RowExclusive) => LockMode::RowExclusive,
+            Some(M::ShareUpdateExclusive) => LockMode::ShareUpdateExclusive,
+            Some(M::Share) => LockMode::Share,
+            Some(M::ShareRowExclusive) => LockMode::ShareRowExclusive,
+            Some(M::Exclusive) => LockMode::Exclusive,
+            None | Some(M::AccessExclusive) => LockMode::AccessExclusive,
+        },
+        nowait: lock.nowait,
+    }
 }
 
 pub(super) fn classify_sequence(command: SequenceCommand) -> SqlResult<Command> {

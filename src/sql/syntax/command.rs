@@ -1,46 +1,49 @@
 //! The kinds of statements there are, each with what its text says.
 
-use sqlparser::ast::{self, CopySource, ObjectName, Set, UtilityOption};
-use sqlparser::tokenizer::Token;
+use sqlparser::ast;
+use tablegate_bind::statement::{self, Syntax};
+use tablegate_bind::{ParsedExpression, ParsedQuery, QualifiedName};
 
+use super::alteration::AlterCommand;
+use super::definition::CreateTableCommand;
 use super::dialect::comment::CommentCommand;
+use super::dialect::copy::{CopyCommand, CopySource};
 use super::dialect::create_as::CreateAsCommand;
-use super::dialect::like::LikeClause;
+use super::dialect::explain::ExplainOption;
 use super::dialect::overriding::Overriding;
 use super::dialect::prepare::PrepareCommand;
 use super::dialect::utility::UtilityCommand;
-use super::source::SourceText;
+use super::index::CreateIndexCommand;
+use super::set::SetCommand;
+use super::view::CreateViewCommand;
 use super::{Statement, TransactionCommand};
-use crate::syntax::{
-    AlterSequence, CreateSequence, CursorCommand, GivenOptions, GrantCommand, RoleCommand, SetConfig, TakenActions,
-    changes_rows,
-};
+use crate::syntax::{AlterSequence, CreateSequence, CursorCommand, GrantCommand, RoleCommand, SetConfig, changes_rows};
 
 /// The kinds of statements there are.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
-    Query(Box<ast::Query>),
+    Query(Box<ParsedQuery>),
     Insert(Box<InsertCommand>),
-    Update(Box<ast::Update>),
-    Delete(Box<ast::Delete>),
-    Merge(Box<ast::Merge>),
+    Update(Box<ParsedChange<ast::Update>>),
+    Delete(Box<ParsedChange<ast::Delete>>),
+    Merge(Box<ParsedChange<ast::Merge>>),
     CreateTable(Box<CreateTableCommand>),
     CreateTableAs(Box<CreateAsCommand>),
     AlterTable(Box<AlterCommand>),
     DropTable(DropObjects),
-    CreateView(Box<ast::CreateView>),
+    CreateView(Box<CreateViewCommand>),
     DropView(DropObjects),
     CreateSequence(Box<CreateSequence>),
     AlterSequence(Box<AlterSequence>),
     DropSequence(DropObjects),
-    CreateIndex(Box<ast::CreateIndex>),
+    CreateIndex(Box<CreateIndexCommand>),
     DropIndex(DropObjects),
     RenameIndex(RenameIndex),
     Comment(CommentCommand),
     Truncate(Truncate),
     Utility(UtilityCommand),
     Copy(Box<CopyCommand>),
-    Lock(Box<ast::Lock>),
+    Lock(LockCommand),
     Explain(Box<ExplainCommand>),
     Transaction(TransactionCommand),
     Cursor(CursorCommand),
@@ -48,14 +51,52 @@ pub(crate) enum Command {
     Execute(ExecuteCommand),
     /// DEALLOCATE of one prepared statement, or of all.
     Deallocate(Option<String>),
-    Set(Box<Set>),
+    Set(Box<SetCommand>),
     Show(String),
     SetConfig(SetConfig),
     Grant(Box<GrantCommand>),
     Role(Box<RoleCommand>),
     Reset(Option<String>),
     Notify(NotifyCommand),
-    Discard(ast::DiscardObject),
+    Discard(Discarded),
+}
+
+impl Command {
+    /// The syntax that is bound, and what an INSERT says about identity columns.
+    pub(crate) fn bound_syntax(&self) -> Option<(Syntax<'_>, statement::Overriding)> {
+        let query = match self {
+            Self::Query(query) => query,
+            Self::CreateTableAs(command) => &command.query,
+            Self::CreateView(create) => &create.query,
+            Self::Copy(copy) => match &copy.source {
+                CopySource::Query(query) => query,
+                CopySource::Table { .. } => return None,
+            },
+            Self::Explain(explain) => return explain.inner.command.bound_syntax(),
+            change => return change.change_syntax(),
+        };
+        Some((query.syntax(), statement::Overriding::Nothing))
+    }
+
+    /// The same of a change.
+    pub(crate) fn change_syntax(&self) -> Option<(Syntax<'_>, statement::Overriding)> {
+        let syntax = match self {
+            Self::Query(query) if changes_rows(query) => query.syntax(),
+            Self::Insert(command) => {
+                let overriding = match command.overriding {
+                    None => statement::Overriding::Nothing,
+                    Some(Overriding::System) => statement::Overriding::System,
+                    Some(Overriding::User) => statement::Overriding::User,
+                };
+                return Some((Syntax::Insert(&command.insert), overriding));
+            }
+            Self::Update(update) => Syntax::Update(&update.0),
+            Self::Delete(delete) => Syntax::Delete(&delete.0),
+            Self::Merge(merge) => Syntax::Merge(&merge.0),
+            _ => return None,
+        };
+        Some((syntax, statement::Overriding::Nothing))
+    }
 }
 
 /// A command about notifications.
@@ -70,70 +111,64 @@ pub(crate) enum NotifyCommand {
     },
 }
 
+/// A change of rows, which the binder alone looks into.
+#[derive(Debug, Clone)]
+pub(crate) struct ParsedChange<T>(pub(super) T);
+
 #[derive(Debug, Clone)]
 pub(crate) struct InsertCommand {
-    pub insert: ast::Insert,
+    pub(super) insert: ast::Insert,
     pub overriding: Option<Overriding>,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct CreateTableCommand {
-    pub create: ast::CreateTable,
-    /// The options of each identity column, in the order of the columns.
-    pub identities: Vec<GivenOptions>,
-    /// Tables whose columns it gets too.
-    pub likes: Vec<LikeClause>,
-    /// The text that it is a part of.
-    pub source: SourceText,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct AlterCommand {
-    pub alter: ast::AlterTable,
-    /// The options of each new identity, in the order of the text.
-    pub identities: Vec<GivenOptions>,
-    /// Actions that sqlparser does not read.
-    pub taken: TakenActions,
-    /// ALTER VIEW: it must be one.
-    pub of_view: bool,
-    /// The text that it is a part of.
-    pub source: SourceText,
 }
 
 /// ALTER INDEX ... RENAME TO.
 #[derive(Debug, Clone)]
 pub(crate) struct RenameIndex {
-    pub name: ObjectName,
-    pub to: ObjectName,
+    pub name: QualifiedName,
+    pub to: QualifiedName,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct DropObjects {
-    pub names: Vec<ObjectName>,
+    pub names: Vec<QualifiedName>,
     pub if_exists: bool,
     pub cascade: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Truncate {
-    pub names: Vec<ObjectName>,
+    pub names: Vec<QualifiedName>,
     pub restart_identity: bool,
     pub cascade: bool,
 }
 
+/// LOCK TABLE.
 #[derive(Debug, Clone)]
-pub(crate) struct CopyCommand {
-    pub source: CopySource,
-    pub to_stdout: bool,
-    /// What follows STDIN or STDOUT: sqlparser does not know all of PostgreSQL's options.
-    pub options: Vec<Token>,
+pub(crate) struct LockCommand {
+    pub tables: Vec<QualifiedName>,
+    pub mode: LockMode,
+    pub nowait: bool,
 }
 
-impl CopyCommand {
-    /// Whether what it copies out are the rows of a change.
-    pub(crate) fn changes_rows(&self) -> bool {
-        matches!(&self.source, CopySource::Query(query) if changes_rows(query))
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LockMode {
+    AccessShare,
+    RowShare,
+    RowExclusive,
+    ShareUpdateExclusive,
+    Share,
+    ShareRowExclusive,
+    Exclusive,
+    AccessExclusive,
+}
+
+/// What DISCARD is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Discarded {
+    All,
+    Plans,
+    Sequences,
+    Temporary,
 }
 
 #[derive(Debug, Clone)]
@@ -141,11 +176,11 @@ pub(crate) struct ExplainCommand {
     pub inner: Statement,
     pub analyze: bool,
     pub verbose: bool,
-    pub options: Vec<UtilityOption>,
+    pub options: Vec<ExplainOption>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct ExecuteCommand {
     pub name: String,
-    pub arguments: Vec<ast::Expr>,
+    pub arguments: Vec<ParsedExpression>,
 }

@@ -6,7 +6,7 @@
 //! ```text
 //!     parse          a text -> its statements: what sqlparser does not read is taken off first
 //!     classify       a parsed statement -> its kind, or its refusal
-//!     command        the kinds
+//!     command        the kinds, as data; apart: definition (CREATE TABLE), alteration, index, view, set
 //!     dialect        what sqlparser does not read of PostgreSQL's
 //!     lifted         a text without its constants: what it was planned as before
 //!     depth, bounded how deep a statement may be, and how long its parse may take
@@ -17,41 +17,60 @@
 //!     type_names     types as they are written
 //!     labels         names of results, as PostgreSQL chooses them
 //!     lexemes        a text in pieces, without its meaning
+//!     shape          a text without its constants, its lists folded
 //!     modes          what kind of transaction it is
 //!     weight         what reading a text takes of the memory
-//!     with           changes of rows inside of queries
+//!     queries, expressions, mentions, wanted, tables_read, written
+//!                    what texts tell of what they are about: names, changes of rows, tables and what is done with them
 //! ```
 
+mod alteration;
 mod bounded;
 mod build;
 mod classify;
 mod command;
+mod definition;
 mod depth;
 pub(super) mod dialect;
+mod expressions;
 #[cfg(test)]
 mod grammar;
+mod index;
 mod labels;
 mod lexemes;
 mod lifted;
+mod mentions;
 mod modes;
 mod numbers;
 mod parse;
+mod queries;
+mod set;
+mod shape;
 pub(super) mod source;
 mod spans;
 mod syntax_error;
+mod tables_read;
 mod type_names;
+mod view;
 mod visit;
+mod wanted;
 mod weight;
-mod with;
+mod written;
 
-use sqlparser::ast::ObjectName;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+use tablegate_bind::QualifiedName;
 
-pub(super) use self::build::{balanced, item, query_of, select};
+pub(super) use self::alteration::{AlterAction, AlterCommand, ColumnChange};
+pub(super) use self::build::{MadeRows, balanced, column_of, is_null, made_query, not, number};
+use self::command::ParsedChange;
 pub(super) use self::command::{
-    AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
+    Command, Discarded, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand, LockCommand, LockMode,
     NotifyCommand, RenameIndex, Truncate,
+};
+pub(super) use self::definition::{
+    ColumnDefinition, ColumnOption, ConstraintKind, CreateTableCommand, ForeignKey, KeyColumns, Matching, OnCommit,
+    TableConstraint, TableOption, TableOptions,
 };
 pub(super) use self::depth::SHORT_ROW;
 pub(super) use self::dialect::alter::TakenActions;
@@ -62,18 +81,29 @@ pub(super) use self::dialect::role::{RoleCommand, RoleOptions};
 pub(super) use self::dialect::sequence::{AlterSequence, CreateSequence, GivenOptions};
 pub(super) use self::dialect::set_config::SetConfig;
 pub(super) use self::dialect::transaction::TransactionCommand;
+pub(super) use self::expressions::{column_names, mentions, renamed, take_next_calls, with_sequences_renamed};
+pub(super) use self::index::{
+    CreateIndexCommand, IndexDefinition, IndexedPart, index_names_column, index_with_renamed_column,
+};
 pub(super) use self::labels::{shown_labels, unique_names};
 pub(super) use self::lexemes::{Lexeme, Lexemes, Unended};
 pub(super) use self::lifted::{Constant, Lifted, lifted};
+pub(super) use self::mentions::{Mentioned, mentioned};
 pub(super) use self::modes::{Isolation, NamedModes, TransactionModes};
-pub(super) use self::parse::{parse, parse_expression, parse_held, parse_tokens_of_expression};
+use self::parse::parse_tokens_of_expression;
+pub(super) use self::parse::{parse, parse_expression, parse_held};
+pub(super) use self::queries::{changes_rows, check_only_reads, locks_rows, statement_name, text_in_schema};
+pub(super) use self::set::{SetCommand, SetValue};
+pub(super) use self::shape::shape_of;
 use self::source::SourceText;
-pub(super) use self::spans::{AtSpan, location};
-pub(super) use self::type_names::{serial_type, sql_type};
-pub(super) use self::visit::{walk, walk_mut};
+pub(super) use self::spans::location;
+pub(super) use self::type_names::TypeName;
+pub(super) use self::view::CreateViewCommand;
+use self::visit::{walk, walk_mut};
+pub(super) use self::wanted::{wanted_by, wanted_of_tables};
 pub(super) use self::weight::{kept_weight, weight};
-pub(super) use self::with::{changes_rows, statement_name};
-pub(super) use tablegate_bind::folded as fold;
+pub(super) use self::written::WrittenColumns;
+use tablegate_bind::folded as fold;
 
 /// One statement of a query text: parsed and classified, not planned.
 #[derive(Debug, Clone)]
@@ -156,7 +186,6 @@ pub(super) fn keyword(token: &TokenWithSpan) -> Option<Keyword> {
 }
 
 /// A dotted name (`egt.mode`), folded.
-pub(super) fn dotted(name: &ObjectName) -> String {
-    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(fold).collect();
-    parts.join(".")
+pub(super) fn dotted(name: &QualifiedName) -> String {
+    name.folded().join(".")
 }

@@ -9,6 +9,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use tablegate_bind::ParsedExpression;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::bounded::BoundedDialect;
@@ -128,19 +129,21 @@ fn parser(bounds: &BoundedDialect) -> Parser<'_> {
 ///
 /// # Errors
 /// 42601.
-pub(crate) fn parse_expression(text: &str) -> SqlResult<ast::Expr> {
+pub(crate) fn parse_expression(text: &str) -> SqlResult<ParsedExpression> {
     let (source, start) = (&SourceText::new(text), Location { line: 1, column: 1 });
     let tokens = tokens_of(source)?;
     let bounds = bounds_of(&tokens)?;
     let parsed = parser(&bounds).with_tokens_with_locations(tokens).parse_expr();
-    parsed.map_err(|error| bounds.gave_up().unwrap_or_else(|| syntax_error(source, start, &error)))
+    parsed
+        .map(ParsedExpression::from)
+        .map_err(|error| bounds.gave_up().unwrap_or_else(|| syntax_error(source, start, &error)))
 }
 
 /// One expression, in tokens that were taken off a statement.
 ///
 /// # Errors
 /// 42601.
-pub(crate) fn parse_tokens_of_expression(tokens: Vec<Token>) -> SqlResult<ast::Expr> {
+pub(super) fn parse_tokens_of_expression(tokens: Vec<Token>) -> SqlResult<ParsedExpression> {
     let tokens: Vec<TokenWithSpan> = tokens.into_iter().map(TokenWithSpan::wrap).collect();
     let bounds = bounds_of(&tokens)?;
     let mut parser = parser(&bounds).with_tokens_with_locations(tokens);
@@ -148,7 +151,7 @@ pub(crate) fn parse_tokens_of_expression(tokens: Vec<Token>) -> SqlResult<ast::E
         Token::EOF => Ok(expr),
         _ => parser.expected("end of statement", parser.peek_token()),
     });
-    parsed.map_err(|error| {
+    parsed.map(ParsedExpression::from).map_err(|error| {
         if let Some(stopped) = bounds.gave_up() {
             return stopped;
         }
@@ -224,19 +227,17 @@ fn parse_as_written(sql: &SourceText, tokens: &[TokenWithSpan], around: usize) -
         Parsed::Sequence(command) => classify_sequence(*command)?,
     };
     match &mut command {
-        Command::Copy(copy) => copy.options = copy_options,
-        Command::CreateTable(create) if create.create.query.is_some() => {
-            let create = create.create.clone();
-            if let Some(made) = create_as.and_then(|create_as| create_as.command(create)) {
-                command = Command::CreateTableAs(Box::new(made));
-            }
+        Command::Copy(copy) => copy.read_clauses(&copy_options),
+        Command::CreateTableAs(create) if create_as.is_some() => {
+            create_as.into_iter().for_each(|create_as| create_as.set(create));
         }
         Command::CreateTable(create) => {
-            (create.identities, create.likes, create.source) = (identities, likes, sql.clone());
+            create.set_identities(identities);
+            (create.likes, create.source) = (likes, sql.clone());
         }
         Command::AlterTable(alter) => {
-            (alter.identities, alter.taken, alter.of_view) = (identities, taken, of_view);
-            alter.source = sql.clone();
+            alter.set_identities(identities);
+            (alter.taken, alter.of_view, alter.source) = (taken, of_view, sql.clone());
         }
         other => Overriding::set(overriding, other)?,
     }

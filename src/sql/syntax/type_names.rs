@@ -1,5 +1,7 @@
 //! Names of types in DDL: what the SQL parser read becomes a [`SqlType`].
 
+use std::fmt;
+
 use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo, ObjectName, TimezoneInfo};
 use tablegate_bind::items_of;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
@@ -7,12 +9,46 @@ use tablegate_types::sql_type::{IntervalFields, SqlType, TimeLimits, TimeType};
 
 use crate::syntax::fold;
 
+/// A type as a statement writes it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TypeName(DataType);
+
+impl TypeName {
+    /// # Errors
+    /// 42704 for an unknown type, 0A000 for one that cannot be stored, 22023 for bad parameters.
+    pub(crate) fn sql_type(&self) -> SqlResult<SqlType> {
+        sql_type(&self.0)
+    }
+
+    /// The integer type of a column declared `serial` or the like.
+    pub(crate) fn serial_type(&self) -> Option<SqlType> {
+        let DataType::Custom(name, arguments) = &self.0 else { return None };
+        let last = name.0.last().and_then(|p| p.as_ident()).map(fold)?;
+        match (last.as_str(), arguments.as_slice()) {
+            ("smallserial" | "serial2", []) => Some(SqlType::Int2),
+            ("serial" | "serial4", []) => Some(SqlType::Int4),
+            ("bigserial" | "serial8", []) => Some(SqlType::Int8),
+            _ => None,
+        }
+    }
+}
+
+impl From<DataType> for TypeName {
+    fn from(data_type: DataType) -> Self {
+        Self(data_type)
+    }
+}
+
+impl fmt::Display for TypeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// Longest `varchar(n)` PostgreSQL declares, in characters.
 const MAX_CHARACTERS: u64 = 10_485_760;
 
-/// # Errors
-/// 42704 for an unknown type, 0A000 for one that cannot be stored, 22023 for bad parameters.
-pub(crate) fn sql_type(data_type: &DataType) -> SqlResult<SqlType> {
+pub(super) fn sql_type(data_type: &DataType) -> SqlResult<SqlType> {
     Ok(match data_type {
         DataType::Bool | DataType::Boolean => SqlType::Bool,
         DataType::SmallInt(_) | DataType::Int2(_) => SqlType::Int2,
@@ -123,18 +159,6 @@ fn not_stored(name: &str) -> Box<SqlError> {
         _ => "Store it as text.",
     };
     SqlError::not_supported(format!("type {name}")).with_hint(hint)
-}
-
-/// The integer type of a column declared `serial` or the like.
-pub(crate) fn serial_type(data_type: &DataType) -> Option<SqlType> {
-    let DataType::Custom(name, arguments) = data_type else { return None };
-    let last = name.0.last().and_then(|p| p.as_ident()).map(fold)?;
-    match (last.as_str(), arguments.as_slice()) {
-        ("smallserial" | "serial2", []) => Some(SqlType::Int2),
-        ("serial" | "serial4", []) => Some(SqlType::Int4),
-        ("bigserial" | "serial8", []) => Some(SqlType::Int8),
-        _ => None,
-    }
 }
 
 fn custom(name: &ObjectName, arguments: &[String]) -> SqlResult<SqlType> {

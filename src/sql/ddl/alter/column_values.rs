@@ -1,6 +1,6 @@
 //! How columns get their values: defaults, identities, and the expressions of generated columns.
 
-use sqlparser::ast::{Expr, GeneratedAs, Ident};
+use tablegate_bind::{Identifier, ParsedExpression};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Alteration, skipped};
@@ -11,7 +11,7 @@ use crate::syntax::{GivenOptions, ValueChange};
 
 impl Alteration<'_> {
     /// SET DEFAULT, and DROP DEFAULT with none.
-    pub(super) fn set_default(&mut self, ident: &Ident, value: Option<&Expr>) -> SqlResult<()> {
+    pub(super) fn set_default(&mut self, ident: &Identifier, value: Option<&ParsedExpression>) -> SqlResult<()> {
         let (table, place) = (self.after.name.clone(), self.after.place);
         let column = self.own_column(ident)?;
         let kind = match (&column.identity, &column.generated) {
@@ -27,12 +27,7 @@ impl Alteration<'_> {
     }
 
     /// ADD GENERATED ... AS IDENTITY: the rows keep the values they have.
-    pub(super) fn add_identity(
-        &mut self,
-        ident: &Ident,
-        generated_as: Option<GeneratedAs>,
-        given: &GivenOptions,
-    ) -> SqlResult<()> {
+    pub(super) fn add_identity(&mut self, ident: &Identifier, always: bool, given: &GivenOptions) -> SqlResult<()> {
         let table = self.after.name.clone();
         let column = self.own_column(ident)?.clone();
         let sql_type = column.declared_type(&table)?;
@@ -47,7 +42,6 @@ impl Alteration<'_> {
         if let Some(problem) = problem {
             return Err(SqlError::new(ErrorKind::ObjectNotInState, problem));
         }
-        let always = generated_as == Some(GeneratedAs::Always);
         let identity = self.counted(|counters| counters.identity(&column.name, &sql_type, always, given))?;
         self.own_column(ident)?.identity = Some(identity);
         Ok(())
@@ -89,7 +83,7 @@ impl Alteration<'_> {
         change: impl FnOnce(&mut DeclaredColumn) -> bool,
     ) -> SqlResult<()> {
         let message = format!("column \"{column}\" of relation \"{}\" is not {kind} column", self.after.name);
-        if change(self.own_column(&Ident::with_quote('"', column))?) {
+        if change(self.own_column(&Identifier::quoted(column))?) {
             return Ok(());
         }
         if !if_exists {

@@ -1,25 +1,18 @@
 //! ADD COLUMN, DROP COLUMN, and whether a column may be NULL.
 
-use sqlparser::ast::{ColumnDef, DropBehavior, Ident};
+use tablegate_bind::Identifier;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Alteration, NewValue, Origin, RowCheck, skipped, undefined_column};
 use crate::catalog::{DeclaredKey, next_call};
 use crate::ddl::columns::{read_column, typed_column};
 use crate::ddl::dependents::needed;
-use crate::ddl::index::mentions_column;
-use crate::dml::is_untyped;
 use crate::relation::column_numbers;
-use crate::syntax::{GivenOptions, fold, parse_expression};
+use crate::syntax::{ColumnDefinition, index_names_column, parse_expression};
 
 impl Alteration<'_> {
-    pub(super) fn add_column(
-        &mut self,
-        column: &ColumnDef,
-        if_not_exists: bool,
-        identity: &GivenOptions,
-    ) -> SqlResult<()> {
-        let name = fold(&column.name);
+    pub(super) fn add_column(&mut self, column: &ColumnDefinition, if_not_exists: bool) -> SqlResult<()> {
+        let name = column.name.folded();
         if self.after.columns.iter().any(|c| c.name == name) {
             let message = format!("column \"{name}\" of relation \"{}\" already exists", self.after.name);
             if if_not_exists {
@@ -28,7 +21,7 @@ impl Alteration<'_> {
             }
             return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
         }
-        let typed = typed_column(column, identity.clone())?;
+        let typed = typed_column(column)?;
         let mut stored = std::mem::take(&mut self.stored);
         let declared = self.counted(|counters| read_column(&typed, &mut stored, counters));
         self.stored = stored;
@@ -44,20 +37,15 @@ impl Alteration<'_> {
         if let Some(text) = text {
             let expr = parse_expression(&text)?;
             self.must_rewrite = true;
-            self.values.insert(name, NewValue { untyped: is_untyped(&expr), expr, origin });
+            self.values.insert(name, NewValue { untyped: expr.is_untyped(), expr, origin });
         }
         self.after.columns.push(declared);
         self.add_constraints_of(column)
     }
 
-    pub(super) fn drop_column(
-        &mut self,
-        ident: &Ident,
-        if_exists: bool,
-        behavior: Option<DropBehavior>,
-    ) -> SqlResult<()> {
+    pub(super) fn drop_column(&mut self, ident: &Identifier, if_exists: bool, cascade: bool) -> SqlResult<()> {
         let Some(index) = self.find(ident)? else {
-            let name = fold(ident);
+            let name = ident.folded();
             if if_exists {
                 let message = format!("column \"{name}\" of relation \"{}\" does not exist", self.after.name);
                 self.notices.push(skipped(message));
@@ -69,13 +57,13 @@ impl Alteration<'_> {
         let computed: Vec<String> = self.computed_from(&name).map(|c| c.name.clone()).collect();
         let table = self.after.name.clone();
         let what = format!("column {name} of table {table}");
-        if !computed.is_empty() && behavior != Some(DropBehavior::Cascade) {
+        if !computed.is_empty() && !cascade {
             let line = |other: &String| format!("column {other} of table {table} depends on {what}");
             return Err(needed(&what, &computed.iter().map(line).collect::<Vec<_>>()));
         }
-        self.let_go(behavior, |referenced| referenced.contains(&name), &what, &what)?;
+        self.let_go(cascade, |referenced| referenced.contains(&name), &what, &what)?;
         if self.after.key.names(&name) {
-            self.drop_primary_key(behavior)?;
+            self.drop_primary_key(cascade)?;
         }
         // An open table shows every property, so this one must leave the rows.
         self.must_rewrite |= self.after.open;
@@ -83,17 +71,17 @@ impl Alteration<'_> {
         self.after.dropped_columns.extend(number);
         let column = self.after.columns.remove(index);
         self.after.dropped_properties.extend(column.property);
-        self.after.constraints.forget_column(&name, mentions_column);
+        self.after.constraints.forget_column(&name, index_names_column);
         self.dropped.push(name);
         for other in computed {
             let message = format!("drop cascades to column {other} of table {}", self.after.name);
             self.notices.push(Notice::info(message));
-            self.drop_column(&Ident::with_quote('"', other), true, behavior)?;
+            self.drop_column(&Identifier::quoted(&other), true, cascade)?;
         }
         Ok(())
     }
 
-    pub(super) fn set_not_null(&mut self, ident: &Ident) -> SqlResult<()> {
+    pub(super) fn set_not_null(&mut self, ident: &Identifier) -> SqlResult<()> {
         let column = self.own_column(ident)?;
         if !column.not_null {
             column.not_null = true;
@@ -103,7 +91,7 @@ impl Alteration<'_> {
         Ok(())
     }
 
-    pub(super) fn drop_not_null(&mut self, ident: &Ident) -> SqlResult<()> {
+    pub(super) fn drop_not_null(&mut self, ident: &Identifier) -> SqlResult<()> {
         let name = self.after.columns[self.position(ident)?].name.clone();
         let is_raw_key = self.after.key == DeclaredKey::Raw && matches!(name.as_str(), "PartitionKey" | "RowKey");
         if is_raw_key || self.after.key.names(&name) {

@@ -1,21 +1,23 @@
 //! ADD CONSTRAINT and DROP CONSTRAINT, besides the primary key.
 
-use sqlparser::ast::{ColumnDef, ColumnOption, DropBehavior, Expr, Ident, TableConstraint};
+use tablegate_bind::{Identifier, ParsedExpression};
 use tablegate_types::constraint::{Check, Constraints, UnenforcedKind};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Alteration, RowCheck, skipped};
 use crate::ddl::Recorder;
 use crate::ddl::constraints::{add_check, add_constraint};
-use crate::syntax::{fold, parse_expression};
+use crate::ddl::create_table::key_columns;
+use crate::syntax::{ColumnDefinition, ConstraintKind, TableConstraint, parse_expression};
 
 impl Alteration<'_> {
     /// `NOT VALID` leaves the rows alone that are there.
     pub(super) fn add_constraint(&mut self, constraint: &TableConstraint, not_valid: bool) -> SqlResult<()> {
-        match constraint {
-            TableConstraint::PrimaryKey(key) => self.add_primary_key(key),
-            TableConstraint::Check(check) => self.add_condition(check.name.as_ref(), &check.expr, not_valid),
-            other => self.record(|recorder, constraints| add_constraint(constraints, other, recorder)),
+        let name = constraint.name.as_ref();
+        match &constraint.kind {
+            ConstraintKind::PrimaryKey(columns) => self.key_by(name.map(Identifier::folded), key_columns(columns)?),
+            ConstraintKind::Check(condition) => self.add_condition(name, condition, not_valid),
+            _ => self.record(|recorder, constraints| add_constraint(constraints, constraint, recorder)),
         }
     }
 
@@ -37,31 +39,24 @@ impl Alteration<'_> {
     }
 
     /// The constraints that a new column brings with it.
-    pub(super) fn add_constraints_of(&mut self, column: &ColumnDef) -> SqlResult<()> {
-        for option in &column.options {
-            let name = option.name.as_ref();
-            match &option.option {
-                ColumnOption::PrimaryKey(_) => {
-                    self.column_key = Some((name.map(fold), column.name.clone()));
+    pub(super) fn add_constraints_of(&mut self, column: &ColumnDefinition) -> SqlResult<()> {
+        for constraint in column.constraints() {
+            match constraint.kind {
+                ConstraintKind::PrimaryKey(_) => {
+                    self.column_key = Some((constraint.name.as_ref().map(Identifier::folded), column.name.clone()));
                 }
-                ColumnOption::Check(check) => {
-                    self.add_condition(name.or(check.name.as_ref()), &check.expr, false)?;
-                }
-                ColumnOption::Unique(unique) => {
-                    let (name, own) = (name.or(unique.name.as_ref()), std::slice::from_ref(&column.name));
-                    self.record(|recorder, constraints| recorder.unique(constraints, name, own, unique))?;
-                }
-                ColumnOption::ForeignKey(key) => {
-                    let (name, own) = (name.or(key.name.as_ref()), std::slice::from_ref(&column.name));
-                    self.record(|recorder, constraints| recorder.foreign_key(constraints, name, own, key))?;
-                }
-                _ => {}
+                _ => self.add_constraint(constraint, false)?,
             }
         }
         Ok(())
     }
 
-    fn add_condition(&mut self, name: Option<&Ident>, expression: &Expr, not_valid: bool) -> SqlResult<()> {
+    fn add_condition(
+        &mut self,
+        name: Option<&Identifier>,
+        expression: &ParsedExpression,
+        not_valid: bool,
+    ) -> SqlResult<()> {
         let table = self.after.name.clone();
         add_check(&mut self.after.constraints, &table, &self.after.columns, name, expression)?;
         let Some(added) = self.after.constraints.checks.last_mut() else { return Ok(()) };
@@ -96,16 +91,11 @@ impl Alteration<'_> {
         Ok(())
     }
 
-    pub(super) fn drop_constraint(
-        &mut self,
-        name: &str,
-        if_exists: bool,
-        behavior: Option<DropBehavior>,
-    ) -> SqlResult<()> {
+    pub(super) fn drop_constraint(&mut self, name: &str, if_exists: bool, cascade: bool) -> SqlResult<()> {
         if self.after.primary_key_name().as_deref() == Some(name) {
-            return self.drop_primary_key(behavior);
+            return self.drop_primary_key(cascade);
         }
-        self.let_go_of_unique(name, behavior)?;
+        self.let_go_of_unique(name, cascade)?;
         if self.after.constraints.remove(name) {
             return Ok(());
         }
@@ -118,7 +108,7 @@ impl Alteration<'_> {
     }
 
     /// Foreign keys may need a UNIQUE that is dropped.
-    fn let_go_of_unique(&mut self, name: &str, behavior: Option<DropBehavior>) -> SqlResult<()> {
+    fn let_go_of_unique(&mut self, name: &str, cascade: bool) -> SqlResult<()> {
         let unenforced = &self.after.constraints.unenforced;
         let unique = unenforced.iter().find(|u| u.name == name && matches!(u.kind, UnenforcedKind::Unique { .. }));
         let Some(columns) = unique.map(|unique| unique.columns.clone()) else { return Ok(()) };
@@ -127,7 +117,7 @@ impl Alteration<'_> {
             return Ok(());
         }
         let what = format!("constraint {name} on table {}", self.after.name);
-        self.let_go(behavior, same, &what, &format!("index {name}"))
+        self.let_go(cascade, same, &what, &format!("index {name}"))
     }
 
     fn undefined_constraint(&self, name: &str) -> Box<SqlError> {

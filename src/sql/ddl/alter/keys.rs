@@ -2,27 +2,17 @@
 
 use std::collections::HashSet;
 
-use sqlparser::ast::{DropBehavior, Expr, Ident, PrimaryKeyConstraint};
+use tablegate_bind::Identifier;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::Alteration;
 use crate::catalog::DeclaredKey;
 use crate::ddl::columns::{check_key_column, property_name};
 use crate::ddl::key_layout::{TableOptions, layout};
-use crate::syntax::fold;
 
 impl Alteration<'_> {
-    pub(super) fn add_primary_key(&mut self, key: &PrimaryKeyConstraint) -> SqlResult<()> {
-        let columns = key.columns.iter().map(|column| match &column.column.expr {
-            Expr::Identifier(ident) => Ok(ident.clone()),
-            other => Err(SqlError::not_supported(format!("expression {other} in a primary key"))),
-        });
-        let columns: Vec<Ident> = columns.collect::<SqlResult<_>>()?;
-        self.key_by(key.name.as_ref().map(fold), &columns)
-    }
-
     /// Makes these columns the primary key.
-    pub(super) fn key_by(&mut self, constraint: Option<String>, columns: &[Ident]) -> SqlResult<()> {
+    pub(super) fn key_by(&mut self, constraint: Option<String>, columns: &[Identifier]) -> SqlResult<()> {
         let table = self.after.name.clone();
         if !matches!(self.after.key, DeclaredKey::Generated { .. }) {
             let message = format!("multiple primary keys for table \"{table}\" are not allowed");
@@ -76,7 +66,7 @@ impl Alteration<'_> {
     }
 
     /// The rows get keys that the gateway makes; what was in the key becomes properties.
-    pub(super) fn drop_primary_key(&mut self, behavior: Option<DropBehavior>) -> SqlResult<()> {
+    pub(super) fn drop_primary_key(&mut self, cascade: bool) -> SqlResult<()> {
         let DeclaredKey::Relational { columns, .. } = &self.after.key else {
             return Err(SqlError::not_supported("dropping the key of a table on raw keys").with_hint(
                 "PartitionKey and RowKey are the key of every entity: create another table and INSERT INTO it.",
@@ -88,7 +78,7 @@ impl Alteration<'_> {
         let is_key = |referenced: &[String]| {
             referenced.len() == names.len() && referenced.iter().all(|column| names.contains(column))
         };
-        self.let_go(behavior, is_key, &what, &format!("index {constraint}"))?;
+        self.let_go(cascade, is_key, &what, &format!("index {constraint}"))?;
         self.after.key = layout(&self.after.name, &[], &self.key_options(), &mut self.notices)?;
         let constraints = &mut self.after.constraints;
         constraints.primary_key = None;

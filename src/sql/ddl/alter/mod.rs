@@ -15,17 +15,16 @@ mod types;
 
 use std::collections::{HashMap, HashSet};
 
-use sqlparser::ast::{AlterTableOperation, DropBehavior, Expr, Ident, ObjectName, Value};
+use tablegate_bind::{Identifier, ParsedExpression, QualifiedName};
 use tablegate_store::model::PropertyName;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use crate::catalog::{CatalogView, Declaration, DeclaredColumn, Sequence};
-use crate::ddl::column_names::mentions;
 use crate::ddl::dependents::{Reference, needed, references_to_columns};
 use crate::plan::resolve_column;
 use crate::relation::{ColumnSource, Relation};
 use crate::settings::EgtMode;
-use crate::syntax::fold;
+use crate::syntax::mentions;
 pub(crate) use passes::alter;
 pub(crate) use rename::{Renaming, renaming};
 
@@ -55,16 +54,16 @@ pub(crate) struct Alteration<'a> {
     /// Foreign keys of other tables that CASCADE drops.
     pub cascaded: Vec<Reference>,
     /// The primary key that a new column declares with itself.
-    column_key: Option<(Option<String>, Ident)>,
+    column_key: Option<(Option<String>, Identifier)>,
     /// What the actions say of the collations of columns that get another type.
-    collations: &'a [(String, ObjectName)],
+    collations: &'a [(String, QualifiedName)],
 }
 
 /// The value a column gets in rows that are there.
 #[derive(Debug, Clone)]
 pub(crate) struct NewValue {
     /// Over the columns as they were.
-    pub expr: Expr,
+    pub expr: ParsedExpression,
     /// The expression is a bare literal: its text is read as the column's type.
     pub untyped: bool,
     pub origin: Origin,
@@ -87,7 +86,7 @@ pub(crate) enum Origin {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RowCheck {
     NotNull { column: String },
-    Condition { constraint: String, expression: Box<Expr> },
+    Condition { constraint: String, expression: Box<ParsedExpression> },
 }
 
 /// How rows are written anew.
@@ -105,15 +104,6 @@ pub(crate) struct Computed {
     /// Index in the columns of the new relation.
     pub column: usize,
     pub value: NewValue,
-}
-
-/// Whether an action drops columns or a constraint with what depends on them.
-pub(crate) fn drops_with_cascade(operation: &AlterTableOperation) -> bool {
-    use AlterTableOperation as A;
-    let (A::DropColumn { drop_behavior, .. } | A::DropConstraint { drop_behavior, .. }) = operation else {
-        return false;
-    };
-    *drop_behavior == Some(DropBehavior::Cascade)
 }
 
 impl Alteration<'_> {
@@ -168,17 +158,17 @@ impl Alteration<'_> {
     }
 
     /// The declared column an identifier means.
-    fn position(&self, ident: &Ident) -> SqlResult<usize> {
-        self.find(ident)?.ok_or_else(|| undefined_column(&fold(ident), &self.after.name))
+    fn position(&self, ident: &Identifier) -> SqlResult<usize> {
+        self.find(ident)?.ok_or_else(|| undefined_column(&ident.folded(), &self.after.name))
     }
 
-    fn find(&self, ident: &Ident) -> SqlResult<Option<usize>> {
+    fn find(&self, ident: &Identifier) -> SqlResult<Option<usize>> {
         let name = resolve_column(self.after.columns.iter().map(|c| &c.name), ident)?;
         Ok(name.and_then(|name| self.after.columns.iter().position(|c| c.name == name)))
     }
 
     /// The column, which must not be one of the system's own.
-    fn own_column(&mut self, ident: &Ident) -> SqlResult<&mut DeclaredColumn> {
+    fn own_column(&mut self, ident: &Identifier) -> SqlResult<&mut DeclaredColumn> {
         let index = self.position(ident)?;
         let column = &mut self.after.columns[index];
         if self.after.key.is_system_column(&column.name) {
@@ -190,15 +180,9 @@ impl Alteration<'_> {
 
     /// Lets foreign keys go that need what is dropped: with CASCADE, else 2BP01. `needs` looks at the columns they refer
     /// to; `what` is what is dropped, `part` what of it they depend on.
-    fn let_go(
-        &mut self,
-        behavior: Option<DropBehavior>,
-        needs: impl Fn(&[String]) -> bool,
-        what: &str,
-        part: &str,
-    ) -> SqlResult<()> {
+    fn let_go(&mut self, cascade: bool, needs: impl Fn(&[String]) -> bool, what: &str, part: &str) -> SqlResult<()> {
         let references = references_to_columns(self.catalog, &self.before.placed_name(), needs);
-        if !references.is_empty() && behavior != Some(DropBehavior::Cascade) {
+        if !references.is_empty() && !cascade {
             let line =
                 |r: &Reference| format!("constraint {} on table {} depends on {part}", r.constraint, r.table.name);
             return Err(needed(what, &references.iter().map(line).collect::<Vec<_>>()));
@@ -222,11 +206,11 @@ impl Alteration<'_> {
 
 impl NewValue {
     fn of_column(name: &str) -> Self {
-        Self { expr: Expr::Identifier(Ident::with_quote('"', name)), untyped: false, origin: Origin::Column }
+        Self { expr: ParsedExpression::column(name), untyped: false, origin: Origin::Column }
     }
 
     fn null() -> Self {
-        Self { expr: Expr::Value(Value::Null.into()), untyped: true, origin: Origin::Default }
+        Self { expr: ParsedExpression::null(), untyped: true, origin: Origin::Default }
     }
 }
 
@@ -237,17 +221,4 @@ fn undefined_column(column: &str, table: &str) -> Box<SqlError> {
 /// What ALTER TABLE IF EXISTS and its like tell.
 fn skipped(what: String) -> Notice {
     Notice::info(format!("{what}, skipping"))
-}
-
-/// Whether an action is about columns, so that those of a found table must be declared first.
-pub(crate) fn is_about_columns(operation: &AlterTableOperation) -> bool {
-    use AlterTableOperation as A;
-    matches!(
-        operation,
-        A::AddColumn { .. }
-            | A::DropColumn { .. }
-            | A::AlterColumn { .. }
-            | A::RenameColumn { .. }
-            | A::AddConstraint { .. }
-    )
 }

@@ -2,16 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sqlparser::ast::{AlterColumnOperation, AlterTableOperation, Owner, ReplicaIdentity, TableConstraint};
 use tablegate_store::model::limits::CUSTOM_PROPERTIES_MAX;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::Alteration;
 use crate::catalog::{CatalogView, Declaration};
-use crate::ddl::columns::{is_identity, too_many_columns};
+use crate::ddl::columns::too_many_columns;
 use crate::ddl::create_table::read_options;
 use crate::settings::EgtMode;
-use crate::syntax::{AlterCommand, GivenOptions, fold};
+use crate::syntax::{AlterAction, AlterCommand, ColumnChange, ConstraintKind};
 
 /// Applies the actions to a declaration. `stored` are the properties that stored rows may have.
 ///
@@ -44,11 +43,9 @@ pub(crate) fn alter<'a>(
     };
     let values = &command.taken.values;
     values.iter().try_for_each(|change| alteration.drop_values(change))?;
-    let mut in_order = with_identities(command);
-    in_order.sort_by_key(|(operation, _)| pass(operation));
-    for (operation, identity) in in_order {
-        alteration.apply(operation, &identity)?;
-    }
+    let mut in_order: Vec<&AlterAction> = command.actions.iter().collect();
+    in_order.sort_by_key(|action| pass(action));
+    in_order.into_iter().try_for_each(|action| alteration.apply(action))?;
     values.iter().try_for_each(|change| alteration.set_values(change))?;
     if let Some((name, column)) = alteration.column_key.take() {
         alteration.key_by(name, &[column])?;
@@ -57,64 +54,43 @@ pub(crate) fn alter<'a>(
     Ok(alteration)
 }
 
-/// The actions, each with the options of the identity it makes.
-fn with_identities(command: &AlterCommand) -> Vec<(&AlterTableOperation, GivenOptions)> {
-    use AlterTableOperation as A;
-    let mut options = command.identities.iter();
-    let makes_one = |operation: &AlterTableOperation| match operation {
-        A::AddColumn { column_def, .. } => column_def.options.iter().any(|option| is_identity(&option.option)),
-        A::AlterColumn { op, .. } => matches!(op, AlterColumnOperation::AddGenerated { .. }),
-        _ => false,
-    };
-    let pair = |operation| {
-        let given = if makes_one(operation) { options.next() } else { None };
-        (operation, given.cloned().unwrap_or_default())
-    };
-    command.alter.operations.iter().map(pair).collect()
-}
-
 /// When an action has its turn: what goes first makes room for what comes.
-fn pass(operation: &AlterTableOperation) -> u8 {
-    use AlterColumnOperation as C;
-    use AlterTableOperation as A;
-    match operation {
-        A::DropColumn { .. } | A::DropConstraint { .. } => 0,
-        A::AlterColumn { op: C::DropDefault | C::DropNotNull, .. } => 0,
-        A::AlterColumn { op: C::SetDataType { .. }, .. } => 1,
+fn pass(action: &AlterAction) -> u8 {
+    use AlterAction as A;
+    use ColumnChange as C;
+    match action {
+        A::DropColumns { .. } | A::DropConstraint { .. } => 0,
+        A::AlterColumn { change: C::Default(None) | C::DropNotNull, .. } => 0,
+        A::AlterColumn { change: C::Type { .. }, .. } => 1,
         A::AddColumn { .. } => 2,
-        A::AlterColumn { op: C::AddGenerated { .. }, .. } => 6,
+        A::AlterColumn { change: C::AddIdentity { .. }, .. } => 6,
         A::AlterColumn { .. } => 4,
-        A::AddConstraint { constraint: TableConstraint::PrimaryKey(_), .. } => 5,
+        A::AddConstraint { constraint, .. } if matches!(constraint.kind, ConstraintKind::PrimaryKey(_)) => 5,
         A::AddConstraint { .. } => 6,
         _ => 7,
     }
 }
 
 impl Alteration<'_> {
-    fn apply(&mut self, operation: &AlterTableOperation, identity: &GivenOptions) -> SqlResult<()> {
-        use AlterColumnOperation as C;
-        use AlterTableOperation as A;
-        match operation {
-            A::AddColumn { column_def, if_not_exists, column_position: None, .. } => {
-                self.add_column(column_def, *if_not_exists, identity)
+    fn apply(&mut self, action: &AlterAction) -> SqlResult<()> {
+        use AlterAction as A;
+        use ColumnChange as C;
+        match action {
+            A::AddColumn { column, if_not_exists } => self.add_column(column, *if_not_exists),
+            A::DropColumns { names, if_exists, cascade } => {
+                names.iter().try_for_each(|name| self.drop_column(name, *if_exists, *cascade))
             }
-            A::DropColumn { column_names, if_exists, drop_behavior, .. } => {
-                column_names.iter().try_for_each(|name| self.drop_column(name, *if_exists, *drop_behavior))
-            }
-            A::AlterColumn { column_name, op } => match op {
-                C::SetDefault { value } => self.set_default(column_name, Some(value)),
-                C::DropDefault => self.set_default(column_name, None),
-                C::SetNotNull => self.set_not_null(column_name),
-                C::DropNotNull => self.drop_not_null(column_name),
-                C::SetDataType { data_type, using, .. } => self.alter_type(column_name, data_type, using.as_ref()),
-                C::AddGenerated { generated_as, .. } => self.add_identity(column_name, *generated_as, identity),
+            A::AlterColumn { name, change } => match change {
+                C::Default(value) => self.set_default(name, value.as_deref()),
+                C::SetNotNull => self.set_not_null(name),
+                C::DropNotNull => self.drop_not_null(name),
+                C::Type { data_type, using } => self.alter_type(name, data_type, using.as_deref()),
+                C::AddIdentity { always, options } => self.add_identity(name, *always, options),
             },
             A::AddConstraint { constraint, not_valid } => self.add_constraint(constraint, *not_valid),
-            A::ValidateConstraint { name } => self.validate(&fold(name)),
-            A::DropConstraint { name, if_exists, drop_behavior } => {
-                self.drop_constraint(&fold(name), *if_exists, *drop_behavior)
-            }
-            A::SetOptionsParens { options } => {
+            A::ValidateConstraint(name) => self.validate(name),
+            A::DropConstraint { name, if_exists, cascade } => self.drop_constraint(name, *if_exists, *cascade),
+            A::SetOptions(options) => {
                 let mut found = read_options(options, &mut self.notices)?;
                 if let Some(escape) = found.key_escape.take() {
                     self.set_escape(escape)?;
@@ -125,24 +101,23 @@ impl Alteration<'_> {
                 }
                 Ok(())
             }
-            // What is read as no action at all is given to the parser as this.
-            A::OwnerTo { new_owner: Owner::CurrentUser } => Ok(()),
-            A::OwnerTo { .. } => {
+            A::Owner => {
                 Err(SqlError::not_supported("OWNER TO beside other actions").with_hint("Change the owner on its own."))
             }
-            A::ReplicaIdentity { identity: ReplicaIdentity::Default } => Ok(()),
-            A::ReplicaIdentity { .. } => self.ignore("REPLICA IDENTITY: rows are not replicated from here"),
-            A::DisableTrigger { name } | A::EnableTrigger { name } if is_every_trigger(&fold(name)) => Ok(()),
-            A::DisableTrigger { name } | A::EnableTrigger { name } => {
-                let message = format!("trigger \"{}\" for table \"{}\" does not exist", fold(name), self.after.name);
+            A::ReplicaIdentity => self.ignore("REPLICA IDENTITY: rows are not replicated from here"),
+            A::Trigger(name) if is_every_trigger(name) => Ok(()),
+            A::Trigger(name) => {
+                let message = format!("trigger \"{name}\" for table \"{}\" does not exist", self.after.name);
                 Err(SqlError::new(ErrorKind::UndefinedObject, message))
             }
-            A::DisableRowLevelSecurity | A::NoForceRowLevelSecurity => Ok(()),
-            A::EnableRowLevelSecurity | A::ForceRowLevelSecurity => {
-                Err(SqlError::not_supported(format!("ALTER TABLE ... {operation}"))
-                    .with_hint("Grant roles SELECT on a view of the rows that they may see, and nothing on the table."))
+            A::RowLevelSecurity(action) => Err(SqlError::not_supported(format!("ALTER TABLE ... {action}"))
+                .with_hint("Grant roles SELECT on a view of the rows that they may see, and nothing on the table.")),
+            A::Nothing => Ok(()),
+            // What gets another name is alone in its command.
+            A::RenameTable(_) | A::RenameColumn { .. } | A::RenameConstraint { .. } => {
+                Err(SqlError::new(ErrorKind::Internal, "a renaming is taken for an action"))
             }
-            other => Err(SqlError::not_supported(format!("ALTER TABLE ... {other}"))),
+            A::Other(action) => Err(SqlError::not_supported(format!("ALTER TABLE ... {action}"))),
         }
     }
 

@@ -1,20 +1,18 @@
 //! RENAME: a table, a column or a constraint gets another name, and everything that names it follows.
 
-use sqlparser::ast::{AlterTableOperation, Ident, RenameTableNameKind};
+use tablegate_bind::Identifier;
 use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::catalog::{CatalogView, Declaration};
-use crate::ddl::column_names::renamed;
-use crate::ddl::index::with_renamed_column;
 use crate::plan::{resolve_column, schema_and_table};
-use crate::syntax::fold;
+use crate::syntax::{AlterAction, index_with_renamed_column, renamed};
 
 /// What gets another name.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Renaming {
     Table { to: String },
-    Column { from: Ident, to: String },
+    Column { from: Identifier, to: String },
     Constraint { from: String, to: String },
     Index { from: String, to: String },
 }
@@ -23,27 +21,23 @@ pub(crate) enum Renaming {
 ///
 /// # Errors
 /// 42601 when it does not.
-pub(crate) fn renaming(operations: &[AlterTableOperation]) -> SqlResult<Option<Renaming>> {
-    use AlterTableOperation as A;
-    let is_renaming = |o: &AlterTableOperation| {
-        matches!(o, A::RenameTable { .. } | A::RenameColumn { .. } | A::RenameConstraint { .. })
+pub(crate) fn renaming(actions: &[AlterAction]) -> SqlResult<Option<Renaming>> {
+    use AlterAction as A;
+    let is_renaming = |action: &AlterAction| {
+        matches!(action, A::RenameTable(_) | A::RenameColumn { .. } | A::RenameConstraint { .. })
     };
-    if operations.len() > 1 && operations.iter().any(is_renaming) {
+    if actions.len() > 1 && actions.iter().any(is_renaming) {
         return Err(SqlError::new(ErrorKind::Syntax, "RENAME stands alone in an ALTER TABLE"));
     }
-    Ok(match operations {
-        [A::RenameTable { table_name: RenameTableNameKind::To(name) }] => {
+    Ok(match actions {
+        [A::RenameTable(name)] => {
             let (None, to) = schema_and_table(name)? else {
                 return Err(SqlError::new(ErrorKind::Syntax, "RENAME TO takes a name without a schema"));
             };
             Some(Renaming::Table { to })
         }
-        [A::RenameColumn { old_column_name, new_column_name }] => {
-            Some(Renaming::Column { from: old_column_name.clone(), to: fold(new_column_name) })
-        }
-        [A::RenameConstraint { old_name, new_name }] => {
-            Some(Renaming::Constraint { from: fold(old_name), to: fold(new_name) })
-        }
+        [A::RenameColumn { from, to }] => Some(Renaming::Column { from: from.clone(), to: to.clone() }),
+        [A::RenameConstraint { from, to }] => Some(Renaming::Constraint { from: from.clone(), to: to.clone() }),
         _ => None,
     })
 }
@@ -121,10 +115,10 @@ fn rename_in(columns: &mut [String], from: &str, to: &str) {
 }
 
 /// Gives a column its new name wherever the declaration has the old one; gives the old one as it was spelled.
-fn rename_column(after: &mut Declaration, from: &Ident, to: &str) -> SqlResult<String> {
+fn rename_column(after: &mut Declaration, from: &Identifier, to: &str) -> SqlResult<String> {
     let found = resolve_column(after.columns.iter().map(|c| &c.name), from)?.map(str::to_owned);
     let from = found.ok_or_else(|| {
-        SqlError::new(ErrorKind::UndefinedColumn, format!("column \"{}\" does not exist", fold(from)))
+        SqlError::new(ErrorKind::UndefinedColumn, format!("column \"{}\" does not exist", from.folded()))
     })?;
     if after.columns.iter().any(|c| c.name == to) {
         let message = format!("column \"{to}\" of relation \"{}\" already exists", after.name);
@@ -149,7 +143,7 @@ fn rename_column(after: &mut Declaration, from: &Ident, to: &str) -> SqlResult<S
     for constraint in &mut after.constraints.unenforced {
         rename_in(&mut constraint.columns, &from, to);
         if let UnenforcedKind::Index { definition, .. } = &mut constraint.kind {
-            *definition = with_renamed_column(definition, &from, to);
+            *definition = index_with_renamed_column(definition, &from, to);
         }
     }
     Ok(from)

@@ -1,7 +1,7 @@
 //! ALTER COLUMN ... TYPE: whether stored values can stay, and what they become where they cannot.
 
 use arrow::array::new_empty_array;
-use sqlparser::ast::{DataType, Expr, Ident};
+use tablegate_bind::{Identifier, ParsedExpression};
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
@@ -10,13 +10,17 @@ use super::{Alteration, NewValue, Origin};
 use crate::catalog::Sequence;
 use crate::ddl::columns::collation;
 use crate::ddl::counters::check_identity_type;
-use crate::dml::is_untyped;
 use crate::sequence::altered;
-use crate::syntax::{GivenOptions, sql_type};
+use crate::syntax::{GivenOptions, TypeName};
 
 impl Alteration<'_> {
-    pub(super) fn alter_type(&mut self, ident: &Ident, data_type: &DataType, using: Option<&Expr>) -> SqlResult<()> {
-        let to = sql_type(data_type)?;
+    pub(super) fn alter_type(
+        &mut self,
+        ident: &Identifier,
+        data_type: &TypeName,
+        using: Option<&ParsedExpression>,
+    ) -> SqlResult<()> {
+        let to = data_type.sql_type()?;
         let table = self.after.name.clone();
         let name = self.own_column(ident)?.name.clone();
         if let Some(generated) = self.computed_from(&name).next() {
@@ -45,7 +49,7 @@ impl Alteration<'_> {
         let counter = column.identity.as_ref().map(|identity| identity.sequence.clone());
         self.retype_counter(counter.as_deref(), data_type)?;
         let value = match using {
-            Some(expr) => Some(NewValue { expr: expr.clone(), untyped: is_untyped(expr), origin: Origin::Using }),
+            Some(expr) => Some(NewValue { expr: expr.clone(), untyped: expr.is_untyped(), origin: Origin::Using }),
             None if !in_key && stays_as_stored(&from, &to) => None,
             None => Some(NewValue::of_column(&name)),
         };
@@ -58,7 +62,7 @@ impl Alteration<'_> {
     }
 
     /// The sequence of an identity column has the column's type.
-    fn retype_counter(&mut self, name: Option<&str>, data_type: &DataType) -> SqlResult<()> {
+    fn retype_counter(&mut self, name: Option<&str>, data_type: &TypeName) -> SqlResult<()> {
         let Some(old) = name.and_then(|name| self.catalog.sequence(&self.after.placed_name().beside(name))) else {
             return Ok(());
         };

@@ -71,7 +71,7 @@ fn condition_over(relation: &Relation, schema: &DFSchema, condition: &str) -> Ex
     let columns = relation.columns.iter().map(column).collect();
     let entries = [Entry { name: "t".to_owned(), schema: None, columns, row_type: 0, table: None }];
     let scope = Names { entries: &entries, outer: None, namespace: None };
-    let bound = Binder::new(lookup, scope, Usage::Where).bind(&parse_expression(condition).unwrap()).unwrap();
+    let bound = parse_expression(condition).unwrap().bind(&mut Binder::new(lookup, scope, Usage::Where)).unwrap();
     engine_form(&bound, schema, &Parameters::new(&[])).unwrap()
 }
 

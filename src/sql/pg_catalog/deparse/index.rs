@@ -1,12 +1,12 @@
 //! The definition of an index, read from what is kept of it.
 
-use sqlparser::ast::{Expr, IndexColumn};
-use tablegate_bind::{BoundExpr, DEFAULT_COLLATION, ExprKind, Usage, collation_name, collation_named};
+use tablegate_bind::{
+    BoundExpr, DEFAULT_COLLATION, ExprKind, ParsedExpression, Usage, collation_name, collation_named,
+};
 use tablegate_types::quoting::quote_ident;
 
-use crate::ddl::read_index_definition;
 use crate::relation::{Relation, RelationColumn, RowScope};
-use crate::syntax::fold;
+use crate::syntax::{IndexDefinition, IndexedPart};
 
 /// What an index is over, in order.
 pub(in crate::pg_catalog) struct IndexShape {
@@ -52,11 +52,11 @@ const NULLS_FIRST: i32 = 2;
 impl IndexShape {
     /// Reads what is kept of an index; `None` when that is no definition.
     pub(crate) fn read(table: &Relation, definition: &str) -> Option<Self> {
-        let create = read_index_definition(definition)?;
+        let index = IndexDefinition::read(definition)?;
         let scope = RowScope::of(table);
-        let mut columns: Vec<IndexedColumn> = Vec::with_capacity(create.columns.len());
-        for item in &create.columns {
-            let mut read = IndexedColumn::read(&scope, table, item);
+        let mut columns: Vec<IndexedColumn> = Vec::with_capacity(index.columns.len());
+        for part in &index.columns {
+            let mut read = IndexedColumn::read(&scope, table, part);
             let taken = |label: &str| columns.iter().any(|other| other.label == label);
             let first = read.label.clone();
             for number in 1.. {
@@ -69,11 +69,11 @@ impl IndexShape {
         }
         Some(Self {
             columns,
-            include: create.include.iter().map(fold).collect(),
-            nulls_not_distinct: create.nulls_distinct == Some(false),
-            parameters: create.with.iter().map(parameter).collect(),
-            predicate: create.predicate.as_ref().map(|predicate| {
-                let bound = scope.binder(Usage::IndexPredicate).bind_condition(predicate, "WHERE").ok();
+            include: index.include.iter().map(|included| included.folded()).collect(),
+            nulls_not_distinct: index.nulls_not_distinct,
+            parameters: index.parameters.into_iter().map(|given| (given.name, given.value)).collect(),
+            predicate: index.predicate.as_ref().map(|predicate| {
+                let bound = predicate.bind_condition(&mut scope.binder(Usage::IndexPredicate), "WHERE").ok();
                 Printed::of(&scope, predicate, bound.as_ref())
             }),
         })
@@ -143,40 +143,27 @@ impl IndexedColumn {
         (self.order & DESCENDING != 0, self.order & NULLS_FIRST != 0)
     }
 
-    fn read(scope: &RowScope<'_>, table: &Relation, item: &IndexColumn) -> Self {
-        let mut expr = &item.column.expr;
-        let mut given = None;
-        if let Expr::Collate { expr: inner, collation } = expr {
-            given = collation_named(collation).ok();
-            expr = inner;
-        }
-        while let Expr::Nested(inner) = expr {
-            expr = inner;
-        }
-        let column = match expr {
-            Expr::Identifier(ident) => {
-                let name = fold(ident);
-                let same = |column: &&RelationColumn| {
-                    column.name == name || (ident.quote_style.is_none() && column.name.eq_ignore_ascii_case(&name))
-                };
-                table.columns.iter().find(same).map(|column| column.name.clone())
-            }
-            _ => None,
+    fn read(scope: &RowScope<'_>, table: &Relation, part: &IndexedPart) -> Self {
+        let (expression, collation) = part.expression.uncollated();
+        let given = collation.and_then(|collation| collation_named(&collation).ok());
+        let column = expression.as_name().and_then(|name| {
+            let folded = name.folded();
+            let same = |column: &&RelationColumn| {
+                column.name == folded || (!name.is_quoted() && column.name.eq_ignore_ascii_case(&folded))
+            };
+            table.columns.iter().find(same).map(|column| column.name.clone())
+        });
+        let label = match &column {
+            Some(column) => column.clone(),
+            None => expression.called().unwrap_or_else(|| "expr".to_owned()),
         };
-        let label = match (&column, expr) {
-            (Some(column), _) => column.clone(),
-            (None, Expr::Function(function)) => {
-                function.name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default()
-            }
-            (None, _) => "expr".to_owned(),
-        };
-        let descending = item.column.options.asc == Some(false);
-        let nulls_first = item.column.options.nulls_first.unwrap_or(descending);
+        let descending = part.ascending == Some(false);
+        let nulls_first = part.nulls_first.unwrap_or(descending);
         let of_column = table.columns.iter().find(|known| Some(&known.name) == column.as_ref());
         let of_column = of_column.and_then(|known| known.collation);
         let shown = given.filter(|given| *given != of_column.unwrap_or(DEFAULT_COLLATION)).and_then(collation_name);
         let mut options = shown.map_or_else(String::new, |name| format!(" COLLATE {}", quote_ident(name)));
-        let class = item.operator_class.as_ref().map(|class| class.to_string().to_lowercase());
+        let class = part.class.as_ref().map(|class| class.to_lowercase());
         options.extend(class.iter().map(|class| format!(" {class}")));
         options += match (descending, nulls_first) {
             (false, false) => "",
@@ -185,9 +172,9 @@ impl IndexedColumn {
             (true, false) => " DESC NULLS LAST",
         };
         let order = if descending { DESCENDING } else { 0 } | if nulls_first { NULLS_FIRST } else { 0 };
-        let bound = scope.binder(Usage::Index).bind_typed(expr).ok();
+        let bound = expression.bind_typed(&mut scope.binder(Usage::Index)).ok();
         let is_call = bound.as_ref().is_some_and(is_call);
-        let printed = Printed::of(scope, expr, bound.as_ref());
+        let printed = Printed::of(scope, &expression, bound.as_ref());
         let type_oid = bound.map(|bound| bound.ty.oid);
         let collation = given.or(of_column);
         Self { column, label, type_oid, printed, is_call, collation, class, options, order }
@@ -199,19 +186,9 @@ impl IndexedColumn {
     }
 }
 
-/// A storage parameter, and its value.
-fn parameter(given: &Expr) -> (String, String) {
-    match given {
-        Expr::BinaryOp { left, right, .. } => {
-            (left.to_string().to_lowercase(), right.to_string().trim_matches('\'').to_owned())
-        }
-        flag => (flag.to_string().to_lowercase(), "true".to_owned()),
-    }
-}
-
 impl Printed {
     /// What cannot be bound is as it was written.
-    fn of(scope: &RowScope<'_>, source: &Expr, bound: Option<&BoundExpr>) -> Self {
+    fn of(scope: &RowScope<'_>, source: &ParsedExpression, bound: Option<&BoundExpr>) -> Self {
         let text = |pretty| bound.map_or_else(|| source.to_string(), |bound| scope.text(bound, pretty));
         Self { full: text(false), pretty: text(true) }
     }

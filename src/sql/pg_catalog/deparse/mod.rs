@@ -22,14 +22,15 @@ pub(super) fn value_source(table: &Relation, column: &RelationColumn) -> Option<
 /// A condition over the columns of a table.
 pub(super) fn condition(table: &Relation, source: &str, pretty: bool) -> String {
     let scope = RowScope::of(table);
-    let bound = parse_expression(source).and_then(|parsed| scope.binder(Usage::Check).bind_condition(&parsed, "CHECK"));
+    let bound =
+        parse_expression(source).and_then(|parsed| parsed.bind_condition(&mut scope.binder(Usage::Check), "CHECK"));
     bound.map_or_else(|_| source.to_owned(), |bound| scope.text(&bound, pretty))
 }
 
 /// The numbers of the columns that an expression over them names, in order.
 pub(super) fn columns_in(table: &Relation, source: &str) -> Vec<i32> {
     let scope = RowScope::of(table);
-    let bound = parse_expression(source).and_then(|parsed| scope.binder(Usage::Check).bind(&parsed));
+    let bound = parse_expression(source).and_then(|parsed| parsed.bind(&mut scope.binder(Usage::Check)));
     let named = bound.map(|bound| scope.columns_in(&bound)).unwrap_or_default();
     let is_named = |column: &RelationColumn| named.iter().any(|known| std::ptr::eq(*known, column));
     visible_columns(table).filter(|(_, column)| is_named(column)).map(|(number, _)| number).collect()
@@ -73,7 +74,7 @@ fn value_text(table: &Relation, column: &RelationColumn, pretty: bool) -> Option
     };
     let scope = RowScope::of(table);
     let bound = parse_expression(source)
-        .and_then(|parsed| scope.binder(usage).bind_default(&parsed, &column.name, RowScope::type_of(column)))
+        .and_then(|parsed| parsed.bind_default(&mut scope.binder(usage), &column.name, RowScope::type_of(column)))
         .map(|bound| scope.text(&bound, pretty));
     Some(bound.unwrap_or_else(|_| source.clone()))
 }

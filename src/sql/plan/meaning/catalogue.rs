@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use sqlparser::ast::{ObjectName, Query};
 use tablegate_bind::catalogue::{
     self, Function, FunctionKind, FunctionRef, Given, Key, RelationKind, RelationRef, Type, TypeKind, oids,
 };
-use tablegate_bind::{Catalogue, Name, Oid};
+use tablegate_bind::{Catalogue, Name, Oid, ParsedQuery, QualifiedName};
 use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::oid::{modifier, oid};
 use tablegate_types::sql_type::{SqlType, TableRow};
@@ -34,12 +33,12 @@ pub(in crate::plan) struct KnownTables<'t> {
     /// The relations that types of rows are of, by their OIDs.
     rows: HashMap<Oid, RelationRef>,
     /// The queries of views, by their numbers.
-    views: HashMap<Oid, Arc<Query>>,
+    views: HashMap<Oid, Arc<ParsedQuery>>,
 }
 
 impl<'t> KnownTables<'t> {
     /// The tables of these names that there are, and those that views among them read.
-    pub(super) async fn of(planner: &'t Planner<'_>, mut names: Vec<ObjectName>) -> Self {
+    pub(super) async fn of(planner: &'t Planner<'_>, mut names: Vec<QualifiedName>) -> Self {
         let mut known = Self::none(planner);
         let mut next = 0;
         while let Some(name) = names.get(next) {
@@ -62,7 +61,7 @@ impl<'t> KnownTables<'t> {
     }
 
     /// The tables of these names, which were looked up before.
-    pub(in crate::plan) fn among(planner: &'t Planner<'_>, names: &[ObjectName], tables: &Tables) -> Self {
+    pub(in crate::plan) fn among(planner: &'t Planner<'_>, names: &[QualifiedName], tables: &Tables) -> Self {
         let mut known = Self::none(planner);
         let mut names = names.to_vec();
         let mut next = 0;
@@ -151,7 +150,7 @@ impl<'t> KnownTables<'t> {
     }
 
     /// The queries of the views among them.
-    pub(super) fn views(&self) -> &HashMap<Oid, Arc<Query>> {
+    pub(super) fn views(&self) -> &HashMap<Oid, Arc<ParsedQuery>> {
         &self.views
     }
 

@@ -10,7 +10,6 @@ use tablegate_types::sql_type::SqlType;
 
 use super::meant::MeantQuery;
 use super::named::Named;
-use super::statement::syntax_of;
 use crate::newest::TargetNumber;
 use crate::plan::planned_query::PlannedQuery;
 use crate::plan::planner::Planner;
@@ -46,7 +45,7 @@ impl MeantLocking {
         found: Option<MeantQuery>,
         declared: &[SqlType],
     ) -> SqlResult<Self> {
-        let syntax = syntax_of(command);
+        let syntax = command.bound_syntax();
         let syntax = syntax.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a statement that is not bound"))?;
         let (named, statement) = Named::of(planner, syntax, found.map(Into::into), declared).await?;
         match statement {

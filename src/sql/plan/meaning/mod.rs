@@ -17,4 +17,4 @@ pub(crate) use self::named::PartRows;
 pub(crate) use self::parts::{MeantChanges, MeantPart, MeantParts, Place};
 pub(crate) use self::printed::Renamed;
 pub(super) use self::statement::asks;
-pub(crate) use self::statement::{Meaning, Meant, change_syntax};
+pub(crate) use self::statement::{Meaning, Meant};

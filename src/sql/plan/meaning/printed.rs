@@ -1,10 +1,9 @@
 //! A query that is kept: as PostgreSQL prints it, and what it reads.
 
-use sqlparser::ast::Query;
 use tablegate_bind::catalogue::Relation;
-use tablegate_bind::statement::Syntax;
 use tablegate_bind::{
-    BoundQuery, BoundStatement, ExprType, Lookup, Oid, QueryPrinting, RelationNames, StatementBinder, query_text,
+    BoundQuery, BoundStatement, ExprType, Lookup, Oid, ParsedQuery, QueryPrinting, RelationNames, StatementBinder,
+    query_text,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -63,7 +62,7 @@ impl Planner<'_> {
     /// What is wrong with it.
     pub(crate) async fn printed(
         &self,
-        query: &Query,
+        query: &ParsedQuery,
         columns: &[String],
         renamed: Option<Renamed<'_>>,
     ) -> SqlResult<Printed> {
@@ -71,7 +70,7 @@ impl Planner<'_> {
         let names = Names { renamed };
         aside(|| {
             let binder = StatementBinder::new(&known).with_reading(self.reading());
-            let BoundStatement::Query(bound) = binder.bind(Syntax::Query(query), &mut of_types(&[]))? else {
+            let BoundStatement::Query(bound) = binder.bind(query.syntax(), &mut of_types(&[]))? else {
                 return Err(SqlError::new(ErrorKind::Internal, "a view that changes rows"));
             };
             if is_traced(&bound) {

@@ -7,9 +7,9 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sqlparser::ast::{CopySource, Query};
-use tablegate_bind::statement::{Overriding, Syntax};
-use tablegate_bind::{BoundExpr, BoundQuery, BoundStatement, ExprKind, Oid, Parameters, Source, StatementBinder};
+use tablegate_bind::{
+    BoundExpr, BoundQuery, BoundStatement, ExprKind, Oid, Parameters, ParsedQuery, Source, StatementBinder,
+};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::oid::{of_oid, oid};
 use tablegate_types::sql_type::SqlType;
@@ -22,8 +22,7 @@ use crate::aside::aside_unless;
 use crate::expr::argument_by_name;
 use crate::plan::planner::Planner;
 use crate::plan::tables::Mentions;
-use crate::syntax::dialect::overriding;
-use crate::syntax::{Command, Statement, changes_rows};
+use crate::syntax::{Command, Statement};
 
 /// What the binder finds of a statement.
 pub(crate) enum Meaning {
@@ -53,13 +52,13 @@ impl MeantQuery {
     /// # Errors
     /// What is wrong with it.
     pub(in crate::plan) fn of(
-        query: &Query,
+        query: &ParsedQuery,
         known: &KnownTables<'_>,
         reading: Reading,
         declared: &[SqlType],
     ) -> SqlResult<(Self, Vec<SqlType>)> {
         let mut parameters = of_types(declared);
-        let bound = StatementBinder::new(known).with_reading(reading).bind(Syntax::Query(query), &mut parameters)?;
+        let bound = StatementBinder::new(known).with_reading(reading).bind(query.syntax(), &mut parameters)?;
         let types = types_of(&parameters, declared);
         match bound {
             BoundStatement::Query(query) => Ok((Self::new(*query, known), types)),
@@ -138,7 +137,7 @@ fn names_objects(oid: Oid) -> bool {
 impl Meaning {
     /// What a statement means; `declared` are the parameter types that the client gave.
     pub(crate) async fn of(planner: &Planner<'_>, statement: &Statement, declared: &[SqlType]) -> Self {
-        let Some((syntax, overriding)) = syntax_of(&statement.command) else { return Meaning::Unknown };
+        let Some((syntax, overriding)) = statement.command.bound_syntax() else { return Meaning::Unknown };
         let mentions = Mentions::of_statement(syntax);
         let known = KnownTables::of(planner, mentions.tables.clone()).await;
         let is_short = mentions.is_short(known.width()) && known.views().is_empty();
@@ -220,8 +219,8 @@ impl Meaning {
 
 /// What the views mean. One that cannot be bound is left out.
 pub(super) fn views_of(known: &KnownTables<'_>) -> HashMap<Oid, BoundQuery> {
-    let bound = |(oid, query): (&Oid, &Arc<Query>)| match StatementBinder::new(known)
-        .bind(Syntax::Query(query), &mut Parameters::variable(Vec::new()))
+    let bound = |(oid, query): (&Oid, &Arc<ParsedQuery>)| match StatementBinder::new(known)
+        .bind(query.syntax(), &mut Parameters::variable(Vec::new()))
     {
         Ok(BoundStatement::Query(bound)) => Some((*oid, *bound)),
         Ok(BoundStatement::Change(_)) | Err(_) => None,
@@ -241,45 +240,6 @@ pub(super) fn types_of(parameters: &Parameters, declared: &[SqlType]) -> Vec<Sql
         _ => of_oid(*found).unwrap_or(SqlType::Unknown),
     });
     types.collect()
-}
-
-/// The syntax of a change, and what an INSERT says about identity columns.
-pub(crate) fn change_syntax(command: &Command) -> Option<(Syntax<'_>, Overriding)> {
-    let syntax = match command {
-        Command::Query(query) if changes_rows(query) => Syntax::Query(query),
-        Command::Insert(command) => {
-            let overriding = match command.overriding {
-                None => Overriding::Nothing,
-                Some(overriding::Overriding::System) => Overriding::System,
-                Some(overriding::Overriding::User) => Overriding::User,
-            };
-            return Some((Syntax::Insert(&command.insert), overriding));
-        }
-        Command::Update(update) => Syntax::Update(update),
-        Command::Delete(delete) => Syntax::Delete(delete),
-        Command::Merge(merge) => Syntax::Merge(merge),
-        _ => return None,
-    };
-    Some((syntax, Overriding::Nothing))
-}
-
-/// The syntax that is bound, and what an INSERT says about identity columns.
-pub(super) fn syntax_of(command: &Command) -> Option<(Syntax<'_>, Overriding)> {
-    let syntax = match command {
-        Command::Query(query) => Syntax::Query(query),
-        Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {
-            return change_syntax(command);
-        }
-        Command::Explain(explain) => return syntax_of(&explain.inner.command),
-        Command::CreateTableAs(command) => Syntax::Query(&command.query),
-        Command::CreateView(create) => Syntax::Query(&create.query),
-        Command::Copy(copy) => match &copy.source {
-            CopySource::Query(query) => Syntax::Query(query),
-            CopySource::Table { .. } => return None,
-        },
-        _ => return None,
-    };
-    Some((syntax, Overriding::Nothing))
 }
 
 /// Whether the binder says nothing of the statement: it does not know such ones, or was stopped.

@@ -1,19 +1,18 @@
 //! The columns that a COPY reads or writes, and those its options name.
 
-use sqlparser::ast::Ident;
+use tablegate_bind::Identifier;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::options::Columns;
 use crate::dml::{TargetColumn, target_column};
 use crate::plan::resolve_column;
 use crate::relation::Relation;
-use crate::syntax::fold;
 
 /// The columns of a table that are copied: those named, else all that `SELECT *` shows, but no generated ones.
 ///
 /// # Errors
 /// 42703, 42701 and 42P10 for columns that are not there, named twice, or generated.
-pub(super) fn targets(relation: &Relation, columns: &[Ident]) -> SqlResult<Vec<TargetColumn>> {
+pub(super) fn targets(relation: &Relation, columns: &[Identifier]) -> SqlResult<Vec<TargetColumn>> {
     if columns.is_empty() {
         let visible = relation.columns.iter().enumerate().filter(|(_, c)| !c.hidden && c.generated.is_none());
         return Ok(visible.map(|(index, _)| TargetColumn::Known(index)).collect());
@@ -37,10 +36,10 @@ pub(super) fn targets(relation: &Relation, columns: &[Ident]) -> SqlResult<Vec<T
 ///
 /// # Errors
 /// As [`targets`].
-pub(super) fn written(relation: &Relation, columns: &[Ident]) -> SqlResult<Vec<String>> {
+pub(super) fn written(relation: &Relation, columns: &[Identifier]) -> SqlResult<Vec<String>> {
     let names: Vec<String> = relation.columns.iter().map(|c| c.name.clone()).collect();
     if let Some(missing) = columns.iter().find(|ident| !matches!(resolve_column(names.iter(), ident), Ok(Some(_)))) {
-        return Err(no_column(Some(&relation.name), &fold(missing)));
+        return Err(no_column(Some(&relation.name), &missing.folded()));
     }
     Ok(targets(relation, columns)?.iter().map(|target| target.name(relation).to_owned()).collect())
 }
@@ -62,10 +61,10 @@ impl Nameable<'_> {
         let mut chosen = vec![*columns == Columns::All; self.copied.len()];
         let Columns::Named(idents) = columns else { return Ok(chosen) };
         for ident in idents {
-            let folded = fold(ident);
+            let folded = ident.folded();
             let exact = self.copied.iter().position(|name| *name == folded);
             let found = exact.or_else(|| {
-                let unquoted = ident.quote_style.is_none();
+                let unquoted = !ident.is_quoted();
                 self.copied.iter().position(|name| unquoted && name.eq_ignore_ascii_case(&folded))
             });
             match found {
@@ -76,8 +75,8 @@ impl Nameable<'_> {
         Ok(chosen)
     }
 
-    fn not_copied(&self, option: &str, ident: &Ident) -> Box<SqlError> {
-        let name = fold(ident);
+    fn not_copied(&self, option: &str, ident: &Identifier) -> Box<SqlError> {
+        let name = ident.folded();
         let Some(relation) = self.relation else { return no_column(None, &name) };
         let names: Vec<String> = relation.columns.iter().map(|c| c.name.clone()).collect();
         let known = resolve_column(names.iter(), ident).ok().flatten().and_then(|name| relation.column(name));
@@ -109,10 +108,10 @@ mod tests {
     #[test]
     fn options_name_copied_columns() {
         let columns = Nameable { relation: None, copied: &["a", "b"] };
-        let error = columns.chosen("FORCE_NULL", &Columns::Named(vec!["x".into()])).unwrap_err();
+        let error = columns.chosen("FORCE_NULL", &Columns::Named(vec![Identifier::bare("x")])).unwrap_err();
         assert_eq!(error.message, "column \"x\" does not exist");
         assert_eq!(columns.chosen("FORCE_NULL", &Columns::All).unwrap(), [true, true]);
-        let named = Columns::Named(vec!["B".into()]);
+        let named = Columns::Named(vec![Identifier::bare("B")]);
         assert_eq!(columns.chosen("FORCE_NULL", &named).unwrap(), [false, true]);
     }
 }

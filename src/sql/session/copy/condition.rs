@@ -1,12 +1,9 @@
 //! `COPY ... FROM ... WHERE`: which of the rows read are written.
 
-use std::ops::ControlFlow;
-
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use arrow::record_batch::RecordBatch;
-use sqlparser::ast::{Expr, Visitor};
-use sqlparser::tokenizer::Token;
+use tablegate_bind::ParsedExpression;
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
@@ -15,7 +12,7 @@ use crate::ddl::{Place, plan_condition};
 use crate::dml::BoundExpressions;
 use crate::plan::{Planner, resolve_column};
 use crate::relation::Relation;
-use crate::syntax::{parse_tokens_of_expression, walk};
+use crate::syntax::column_names;
 
 /// A condition, ready for one COPY.
 pub(super) struct Condition {
@@ -25,20 +22,21 @@ pub(super) struct Condition {
 
 impl Condition {
     /// # Errors
-    /// The errors of planning the condition; 42P10 for a generated column in it.
-    pub(super) fn plan(planner: &Planner<'_>, relation: &Relation, tokens: &[Token]) -> SqlResult<Option<Self>> {
-        if tokens.is_empty() {
-            return Ok(None);
-        }
-        let expression = parse_tokens_of_expression(tokens.to_vec())?;
-        if let ControlFlow::Break(column) = walk(&expression, &mut NamesGenerated { relation }) {
+    /// What is wrong with the condition; 42P10 for a generated column in it.
+    pub(super) fn plan(
+        planner: &Planner<'_>,
+        relation: &Relation,
+        parsed: &SqlResult<ParsedExpression>,
+    ) -> SqlResult<Self> {
+        let expression = parsed.as_ref().map_err(Clone::clone)?;
+        if let Some(column) = generated_column_in(relation, expression) {
             let message = "generated columns are not supported in COPY FROM WHERE conditions";
             return Err(SqlError::new(ErrorKind::InvalidColumnReference, message)
                 .with_detail(format!("Column \"{column}\" is a generated column.")));
         }
-        let planned = plan_condition(planner, relation, &expression, Place::CopyWhere)?;
+        let planned = plan_condition(planner, relation, expression, Place::CopyWhere)?;
         let sql_type = planned.types().first().cloned().unwrap_or(SqlType::Bool);
-        Ok(Some(Self { bound: planned.bind(&planner.moment())?, sql_type }))
+        Ok(Self { bound: planned.bind(&planner.moment())?, sql_type })
     }
 
     /// Which rows are written: where it is true. `rows` are the visible columns.
@@ -61,24 +59,11 @@ pub(super) fn kept(rows: &RecordBatch, mask: &BooleanArray) -> SqlResult<RecordB
     Ok(filter_record_batch(rows, mask)?)
 }
 
-struct NamesGenerated<'a> {
-    relation: &'a Relation,
-}
-
-impl Visitor for NamesGenerated<'_> {
-    type Break = String;
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
-        let ident = match expr {
-            Expr::Identifier(ident) => Some(ident),
-            Expr::CompoundIdentifier(parts) => parts.last(),
-            _ => None,
-        };
-        let names: Vec<String> = self.relation.columns.iter().map(|c| c.name.clone()).collect();
-        let named = ident.and_then(|ident| resolve_column(names.iter(), ident).ok().flatten());
-        match named.and_then(|name| self.relation.column(name)) {
-            Some((_, column)) if column.generated.is_some() => ControlFlow::Break(column.name.clone()),
-            _ => ControlFlow::Continue(()),
-        }
-    }
+/// The first generated column that a condition names.
+fn generated_column_in<'r>(relation: &'r Relation, condition: &ParsedExpression) -> Option<&'r str> {
+    let names: Vec<String> = relation.columns.iter().map(|c| c.name.clone()).collect();
+    column_names(condition).iter().find_map(|name| {
+        let (_, column) = relation.column(resolve_column(names.iter(), name).ok().flatten()?)?;
+        column.generated.is_some().then_some(column.name.as_str())
+    })
 }

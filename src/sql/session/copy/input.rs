@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
-use sqlparser::ast::{Ident, ObjectName};
-use sqlparser::tokenizer::Token;
+use tablegate_bind::{Identifier, ParsedExpression, QualifiedName};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
@@ -18,10 +17,9 @@ use crate::copies::{CopyDirection, CopyProgress};
 use crate::dml::{BadRow, BoundRows, NewRows, RowsToWrite, TargetColumn, WriteMode, Writes, find_target};
 use crate::outcome::{CommandTag, CopyFormat, CopyIn, Outcome};
 use crate::plan::schema_and_table;
-use crate::privileges::Written;
 use crate::relation::{ColumnSource, Relation};
 use crate::session::{Position, Session};
-use crate::syntax::Isolation;
+use crate::syntax::{Isolation, WrittenColumns};
 use crate::tx::TableMode;
 
 /// A COPY FROM STDIN whose input is still arriving.
@@ -40,23 +38,23 @@ pub(in crate::session) struct CopyInProgress {
     is_unseen: bool,
     rows: u64,
     progress: CopyProgress,
-    written: Written,
+    written: WrittenColumns,
 }
 
 impl Session {
     pub(super) async fn begin_copy_in(
         &mut self,
-        table: &ObjectName,
-        columns: &[Ident],
+        table: &QualifiedName,
+        columns: &[Identifier],
         options: CopyOptions,
-        condition: &[Token],
+        condition: Option<&SqlResult<ParsedExpression>>,
     ) -> SqlResult<Outcome> {
         let relation = self.locked_copy_target(table).await?;
         self.check_targets(&[&relation]).await?;
         let planner = self.planner();
         let targets = targets(&relation, columns)?;
         let new_rows = Arc::new(NewRows::prepare(&planner, &relation, &targets, &[])?).bind(&planner)?;
-        let condition = Condition::plan(&planner, &relation, condition)?;
+        let condition = condition.map(|parsed| Condition::plan(&planner, &relation, parsed)).transpose()?;
         if options.freeze && !self.transaction.catalog().has_made(&relation.stored) {
             let message = "cannot perform COPY FREEZE because the table was not created or truncated in the current \
                            subtransaction";
@@ -106,13 +104,13 @@ impl Session {
             is_unseen,
             rows: 0,
             progress,
-            written: Written::by_copy(columns),
+            written: WrittenColumns::by_copy(columns),
         });
         Ok(Outcome::CopyIn(start))
     }
 
     /// The table, locked, as it is then: another session may have changed it while the lock was waited for.
-    async fn locked_copy_target(&mut self, table: &ObjectName) -> SqlResult<Arc<Relation>> {
+    async fn locked_copy_target(&mut self, table: &QualifiedName) -> SqlResult<Arc<Relation>> {
         let mut relation = self.copy_target(table).await?;
         loop {
             self.engine.stores().check_writable(relation.place())?;
@@ -125,7 +123,7 @@ impl Session {
         }
     }
 
-    async fn copy_target(&self, table: &ObjectName) -> SqlResult<Arc<Relation>> {
+    async fn copy_target(&self, table: &QualifiedName) -> SqlResult<Arc<Relation>> {
         let planner = self.planner();
         let (schema, name) = schema_and_table(table)?;
         find_target(&planner, table).await.map_err(|error| match error.kind {

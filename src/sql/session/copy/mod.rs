@@ -17,7 +17,6 @@ mod output;
 mod reader;
 mod writer;
 
-use sqlparser::ast::CopySource;
 use tablegate_types::error::{SqlError, SqlResult};
 
 pub(super) use self::input::CopyInProgress;
@@ -25,7 +24,8 @@ use self::options::CopyOptions;
 pub use self::reader::CopiedRows;
 use super::{Position, Session};
 use crate::outcome::Outcome;
-use crate::syntax::{Command, CopyCommand, changes_rows};
+use crate::syntax::dialect::copy::{CopyCommand, CopySource};
+use crate::syntax::{Command, changes_rows};
 
 /// As psql names itself.
 const PSQL: &str = "psql";
@@ -45,18 +45,16 @@ impl Session {
     }
 
     pub(super) async fn start_copy(&mut self, copy: &CopyCommand, position: Position) -> SqlResult<Outcome> {
-        let (options, condition) = CopyOptions::parse(&copy.options, copy.to_stdout)?;
+        let options = CopyOptions::of(copy)?;
         match (&copy.source, copy.to_stdout) {
-            (CopySource::Table { table_name, columns }, true) => {
-                self.copy_table_out(table_name, columns, options, position).await
-            }
+            (CopySource::Table { name, columns }, true) => self.copy_table_out(name, columns, options, position).await,
             (CopySource::Query(query), _) if changes_rows(query) => {
                 Box::pin(self.copy_changes_out(query, &options, position)).await
             }
             (CopySource::Query(query), _) => self.copy_query_out(query, None, options, position).await,
-            (CopySource::Table { table_name, columns }, false) => {
+            (CopySource::Table { name, columns }, false) => {
                 self.check_writable("COPY FROM")?;
-                self.begin_copy_in(table_name, columns, options, condition).await
+                self.begin_copy_in(name, columns, options, copy.condition()).await
             }
         }
     }

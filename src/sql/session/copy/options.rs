@@ -1,11 +1,10 @@
-//! The options of COPY: `WITH (FORMAT csv, HEADER match)` and the older `WITH CSV HEADER`, and the WHERE behind them.
+//! What the options of COPY mean together, and which of them contradict each other.
 
-use sqlparser::ast::Ident;
-use sqlparser::tokenizer::{Span, Token};
+use tablegate_bind::Identifier;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::encoding::Encoding;
-use crate::syntax::fold;
+use crate::syntax::dialect::copy::{CopyCommand, CopyValue};
 
 /// Characters that cannot be the delimiter in text format: they stand behind a backslash.
 const NO_DELIMITERS: &[u8] = b"\\.abcdefghijklmnopqrstuvwxyz0123456789";
@@ -47,206 +46,25 @@ pub(super) enum Header {
 pub(super) enum Columns {
     None,
     All,
-    Named(Vec<Ident>),
+    Named(Vec<Identifier>),
 }
 
 impl CopyOptions {
-    /// Reads what follows STDIN or STDOUT; gives the tokens of a WHERE's condition, too: none without one.
+    /// What a COPY's options mean.
     ///
     /// # Errors
     /// 42601 for what is not an option, 22023 for values that make no sense, 0A000 for what is not done here.
-    pub(super) fn parse(tokens: &[Token], to_stdout: bool) -> SqlResult<(Self, &[Token])> {
-        let mut reader = Reader { tokens, at: 0 };
-        let given = reader.options()?;
-        let condition = reader.condition(to_stdout)?;
+    pub(super) fn of(copy: &CopyCommand) -> SqlResult<Self> {
+        let clauses = copy.clauses.as_ref().map_err(Clone::clone)?;
         let mut collected = Collected::default();
-        for (name, value) in given {
-            collected.take(&name, value, to_stdout)?;
+        for (name, value) in &clauses.options {
+            collected.take(name, value.clone(), copy.to_stdout)?;
         }
-        Ok((collected.finish(to_stdout)?, condition))
+        collected.finish(copy.to_stdout)
     }
 
     pub(super) fn is_csv(&self) -> bool {
         self.format == Format::Csv
-    }
-}
-
-/// An option's value as written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Value {
-    Missing,
-    Text(String),
-    Star,
-    Columns(Vec<Ident>),
-}
-
-/// Goes through the tokens.
-struct Reader<'a> {
-    tokens: &'a [Token],
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn peek(&self) -> Option<&Token> {
-        self.tokens.get(self.at)
-    }
-
-    fn next(&mut self) -> Option<Token> {
-        let token = self.peek().cloned();
-        self.at += 1;
-        token
-    }
-
-    fn eat(&mut self, token: &Token) -> bool {
-        let found = self.peek() == Some(token);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn eat_word(&mut self, wanted: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(wanted));
-        self.at += usize::from(found);
-        found
-    }
-
-    fn unexpected(&self) -> Box<SqlError> {
-        match self.peek() {
-            Some(token) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{token}\"")),
-            None => SqlError::new(ErrorKind::Syntax, "syntax error at end of input"),
-        }
-    }
-
-    fn options(&mut self) -> SqlResult<Vec<(String, Value)>> {
-        self.eat_word("with");
-        let mut options = Vec::new();
-        if self.eat(&Token::LParen) {
-            loop {
-                options.push(self.generic_option()?);
-                if self.eat(&Token::RParen) {
-                    break;
-                }
-                if !self.eat(&Token::Comma) {
-                    return Err(self.unexpected());
-                }
-            }
-        } else {
-            self.eat_word("using");
-            while self.peek().is_some() && !self.is_where() {
-                options.push(self.legacy_option()?);
-            }
-        }
-        if self.peek().is_some() && !self.is_where() { Err(self.unexpected()) } else { Ok(options) }
-    }
-
-    /// What follows the options: the condition of a WHERE, or nothing.
-    fn condition(&mut self, to_stdout: bool) -> SqlResult<&'a [Token]> {
-        if !self.eat_word("where") {
-            return Ok(&[]);
-        }
-        if to_stdout {
-            return Err(SqlError::new(ErrorKind::Syntax, "WHERE clause not allowed with COPY TO"));
-        }
-        match self.tokens.get(self.at..) {
-            Some([]) | None => Err(self.unexpected()),
-            Some(condition) => Ok(condition),
-        }
-    }
-
-    fn is_where(&self) -> bool {
-        matches!(self.peek(), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case("where"))
-    }
-
-    fn generic_option(&mut self) -> SqlResult<(String, Value)> {
-        let name = self.word()?;
-        let value = match self.peek() {
-            Some(Token::Comma | Token::RParen) => Value::Missing,
-            Some(Token::Mul) => {
-                self.at += 1;
-                Value::Star
-            }
-            Some(Token::LParen) => {
-                self.at += 1;
-                let columns = self.columns()?;
-                if !self.eat(&Token::RParen) {
-                    return Err(self.unexpected());
-                }
-                Value::Columns(columns)
-            }
-            _ => Value::Text(self.text()?),
-        };
-        Ok((name, value))
-    }
-
-    fn legacy_option(&mut self) -> SqlResult<(String, Value)> {
-        let name = self.word()?;
-        let value = match name.as_str() {
-            "binary" | "csv" => return Ok(("format".to_owned(), Value::Text(name))),
-            "header" | "freeze" => Value::Missing,
-            "delimiter" | "delimiters" | "null" | "quote" | "escape" | "encoding" => {
-                self.eat_word("as");
-                let value = Value::Text(self.text()?);
-                return Ok((name.trim_end_matches('s').to_owned(), value));
-            }
-            "force" => return self.legacy_force(),
-            _ => {
-                self.at -= 1;
-                return Err(self.unexpected());
-            }
-        };
-        Ok((name, value))
-    }
-
-    fn legacy_force(&mut self) -> SqlResult<(String, Value)> {
-        let name = if self.eat_word("quote") {
-            "force_quote"
-        } else if self.eat_word("not") && self.eat_word("null") {
-            "force_not_null"
-        } else if self.eat_word("null") {
-            "force_null"
-        } else {
-            return Err(self.unexpected());
-        };
-        let value = if self.eat(&Token::Mul) { Value::Star } else { Value::Columns(self.columns()?) };
-        Ok((name.to_owned(), value))
-    }
-
-    fn word(&mut self) -> SqlResult<String> {
-        match self.next() {
-            Some(Token::Word(word)) => Ok(word.value.to_lowercase()),
-            _ => {
-                self.at -= 1;
-                Err(self.unexpected())
-            }
-        }
-    }
-
-    fn text(&mut self) -> SqlResult<String> {
-        match self.next() {
-            Some(Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) | Token::Number(text, _)) => {
-                Ok(text)
-            }
-            Some(Token::Word(word)) => Ok(fold(&word.into_ident(Span::empty()))),
-            _ => {
-                self.at -= 1;
-                Err(self.unexpected())
-            }
-        }
-    }
-
-    fn columns(&mut self) -> SqlResult<Vec<Ident>> {
-        let mut columns = Vec::new();
-        loop {
-            match self.next() {
-                Some(Token::Word(word)) => columns.push(word.into_ident(Span::empty())),
-                _ => {
-                    self.at -= 1;
-                    return Err(self.unexpected());
-                }
-            }
-            if !self.eat(&Token::Comma) {
-                return Ok(columns);
-            }
-        }
     }
 }
 
@@ -267,7 +85,7 @@ struct Collected {
 }
 
 impl Collected {
-    fn take(&mut self, name: &str, value: Value, to_stdout: bool) -> SqlResult<()> {
+    fn take(&mut self, name: &str, value: CopyValue, to_stdout: bool) -> SqlResult<()> {
         match name {
             "format" => once(&mut self.format, text_of(name, value)?),
             "delimiter" => once(&mut self.delimiter, text_of(name, value)?),
@@ -371,25 +189,25 @@ fn invalid(message: impl Into<String>) -> Box<SqlError> {
     SqlError::new(ErrorKind::InvalidParameterValue, message)
 }
 
-fn text_of(name: &str, value: Value) -> SqlResult<String> {
+fn text_of(name: &str, value: CopyValue) -> SqlResult<String> {
     match value {
-        Value::Text(text) => Ok(text),
+        CopyValue::Text(text) => Ok(text),
         _ => Err(SqlError::new(ErrorKind::Syntax, format!("{name} requires a parameter"))),
     }
 }
 
-fn columns_of(name: &str, value: Value, star: bool) -> SqlResult<Columns> {
+fn columns_of(name: &str, value: CopyValue, star: bool) -> SqlResult<Columns> {
     match value {
-        Value::Columns(columns) => Ok(Columns::Named(columns)),
-        Value::Star if star => Ok(Columns::All),
+        CopyValue::Columns(columns) => Ok(Columns::Named(columns)),
+        CopyValue::Star if star => Ok(Columns::All),
         _ => Err(invalid(format!("argument to option \"{name}\" must be a list of column names"))),
     }
 }
 
-fn boolean(name: &str, value: &Value) -> SqlResult<bool> {
+fn boolean(name: &str, value: &CopyValue) -> SqlResult<bool> {
     match value {
-        Value::Missing => Ok(true),
-        Value::Text(text) => match text.to_ascii_lowercase().as_str() {
+        CopyValue::Missing => Ok(true),
+        CopyValue::Text(text) => match text.to_ascii_lowercase().as_str() {
             "true" | "on" | "1" => Ok(true),
             "false" | "off" | "0" => Ok(false),
             _ => Err(SqlError::new(ErrorKind::Syntax, format!("{name} requires a Boolean value"))),
@@ -398,9 +216,9 @@ fn boolean(name: &str, value: &Value) -> SqlResult<bool> {
     }
 }
 
-fn header(value: Value, to_stdout: bool) -> SqlResult<Header> {
+fn header(value: CopyValue, to_stdout: bool) -> SqlResult<Header> {
     match &value {
-        Value::Text(text) if text.eq_ignore_ascii_case("match") => {
+        CopyValue::Text(text) if text.eq_ignore_ascii_case("match") => {
             if to_stdout {
                 return Err(SqlError::new(
                     ErrorKind::FeatureNotSupported,
@@ -460,7 +278,7 @@ mod tests {
 
     fn options(sql: &str) -> SqlResult<CopyOptions> {
         let Command::Copy(copy) = parse(sql)?.pop().unwrap().command else { panic!("not a COPY") };
-        CopyOptions::parse(&copy.options, copy.to_stdout).map(|(options, _)| options)
+        CopyOptions::of(&copy)
     }
 
     #[test]
@@ -496,19 +314,6 @@ mod tests {
         assert_eq!(options("COPY t FROM STDIN (FORMAT csv, HEADER match)").unwrap().header, Header::Match);
         assert_eq!(options("COPY (SELECT 1) TO STDOUT (HEADER off)").unwrap().header, Header::No);
         assert_eq!(options("COPY t FROM STDIN (DELIMITER E'\\t', FREEZE false)").unwrap().delimiter, b'\t');
-    }
-
-    #[test]
-    fn a_condition_follows_the_options() {
-        for tail in ["(FORMAT csv) WHERE a > 1", "CSV WHERE a > 1", "WHERE a > 1"] {
-            let Command::Copy(copy) = parse(&format!("COPY t FROM STDIN {tail}")).unwrap().pop().unwrap().command
-            else {
-                panic!("not a COPY")
-            };
-            let (_, condition) = CopyOptions::parse(&copy.options, false).unwrap();
-            let text: Vec<String> = condition.iter().map(Token::to_string).collect();
-            assert_eq!(text, ["a", ">", "1"], "{tail}");
-        }
     }
 
     #[test]

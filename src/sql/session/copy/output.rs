@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use sqlparser::ast::{Ident, ObjectName, Query};
+use tablegate_bind::{Identifier, ParsedQuery, QualifiedName};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::columns::{Nameable, written};
@@ -23,8 +23,8 @@ use crate::syntax::{Command, parse};
 impl Session {
     pub(super) async fn copy_table_out(
         &mut self,
-        table: &ObjectName,
-        columns: &[Ident],
+        table: &QualifiedName,
+        columns: &[Identifier],
         options: CopyOptions,
         position: Position,
     ) -> SqlResult<Outcome> {
@@ -45,7 +45,7 @@ impl Session {
             return Err(SqlError::new(ErrorKind::WrongObjectType, message));
         }
         let listed = match &relation {
-            Some(relation) => written(relation, columns)?.iter().map(|name| Ident::with_quote('"', name)).collect(),
+            Some(relation) => written(relation, columns)?.iter().map(|name| Identifier::quoted(name)).collect(),
             None => columns.to_vec(),
         };
         let query = table_query(table, &listed)?;
@@ -55,7 +55,7 @@ impl Session {
     /// `relation` is the table the query is all of.
     pub(super) async fn copy_query_out(
         &mut self,
-        query: &Query,
+        query: &ParsedQuery,
         relation: Option<&Relation>,
         options: CopyOptions,
         position: Position,
@@ -72,7 +72,7 @@ impl Session {
     /// The rows that a change returns: all of it has run before the first is sent.
     pub(super) async fn copy_changes_out(
         &mut self,
-        query: &Query,
+        query: &ParsedQuery,
         options: &CopyOptions,
         position: Position,
     ) -> SqlResult<Outcome> {
@@ -134,8 +134,8 @@ fn forced(columns: &Arc<[ResultColumn]>, relation: Option<&Relation>, options: &
 }
 
 /// The query that COPY of a table means.
-fn table_query(table: &ObjectName, columns: &[Ident]) -> SqlResult<Query> {
-    let list: Vec<String> = columns.iter().map(Ident::to_string).collect();
+fn table_query(table: &QualifiedName, columns: &[Identifier]) -> SqlResult<ParsedQuery> {
+    let list: Vec<String> = columns.iter().map(Identifier::to_string).collect();
     let list = if list.is_empty() { "*".to_owned() } else { list.join(", ") };
     match parse(&format!("SELECT {list} FROM {table}"))?.pop().map(|s| s.command) {
         Some(Command::Query(query)) => Ok(*query),

@@ -307,7 +307,7 @@ mod tests {
             panic!("not a COPY")
         };
         let columns = [("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Varchar(Some(3)))];
-        let (options, _) = CopyOptions::parse(&copy.options, false).unwrap();
+        let options = CopyOptions::of(&copy).unwrap();
         let relation = Relation { name: "t".to_owned(), ..Relation::for_tests("table") };
         CopyReader::new(&relation, &columns, options, Reading::default()).unwrap()
     }

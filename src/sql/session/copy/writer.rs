@@ -218,7 +218,7 @@ mod tests {
             table_oid: 0,
             attribute: 0,
         };
-        let (options, _) = CopyOptions::parse(&copy.options, true).unwrap();
+        let options = CopyOptions::of(&copy).unwrap();
         let columns: Arc<[ResultColumn]> = types.iter().map(column).collect();
         let copied: Vec<&str> = types.iter().map(|(name, _)| *name).collect();
         let force = Nameable { relation: None, copied: &copied }.chosen("FORCE_QUOTE", &options.force_quote).unwrap();

@@ -3,10 +3,10 @@
 //! What only PostgreSQL's storage has a use for is taken out and told of in a NOTICE: pg_dump writes such actions behind
 //! the tables it describes. What would change the meaning of the table is read here, or refused by name.
 
-use sqlparser::ast::{Ident, ObjectName};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use tablegate_bind::{Identifier, QualifiedName};
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::column_values::ValueChange;
@@ -33,7 +33,7 @@ pub(crate) struct TakenActions {
     /// Names of actions without a meaning here, where that is news.
     pub ignored: Vec<&'static str>,
     /// Columns that get another type, with the collations that they get.
-    pub collations: Vec<(String, ObjectName)>,
+    pub collations: Vec<(String, QualifiedName)>,
     /// Columns that get their values in another way.
     pub values: Vec<(String, ValueChange)>,
     /// Where the table is to be.
@@ -74,7 +74,7 @@ pub(crate) fn without_unread_actions(
 }
 
 /// Takes COLLATE out of `ALTER [COLUMN] name [SET DATA] TYPE type COLLATE collation`, with the column's name.
-fn take_collation(action: &mut Vec<TokenWithSpan>) -> Option<(String, ObjectName)> {
+fn take_collation(action: &mut Vec<TokenWithSpan>) -> Option<(String, QualifiedName)> {
     let significant: Vec<usize> = (0..action.len()).filter(|at| is_significant(&action[*at])).collect();
     let names: Vec<String> = significant.iter().map(|at| keyword(&action[*at])).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -88,10 +88,10 @@ fn take_collation(action: &mut Vec<TokenWithSpan>) -> Option<(String, ObjectName
     let length = if names.get(start + 2) == Some(&".") { 4 } else { 2 };
     let end = significant.get(start + length).copied().unwrap_or(action.len());
     let parts = significant.get(start + 1..start + length)?.iter().step_by(2);
-    let parts = parts.map(|at| Ident::with_quote('"', name_in(&action[*at]))).collect::<Vec<_>>();
+    let parts = parts.map(|at| Identifier::quoted(&name_in(&action[*at]))).collect();
     let column = name_in(&action[significant[column]]);
     action.drain(significant[start]..end);
-    Some((column, ObjectName::from(parts)))
+    Some((column, QualifiedName::new(parts)))
 }
 
 /// An action without what it says of indexes behind constraints, and of descendants.

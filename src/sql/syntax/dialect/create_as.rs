@@ -1,27 +1,36 @@
 //! What sqlparser does not read of CREATE TABLE ... AS: the names of its columns, and WITH [NO] DATA.
 
-use sqlparser::ast::{self, Ident, Query, SetExpr};
+use sqlparser::ast::{self, Query, SetExpr};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
+use tablegate_bind::{Identifier, ParsedQuery};
 use tablegate_types::error::{SqlError, SqlResult};
 
-use crate::syntax::{is_significant, keyword};
+use crate::syntax::{CreateTableCommand, is_significant, keyword};
 
 /// CREATE TABLE ... AS, or SELECT ... INTO.
 #[derive(Debug, Clone)]
 pub(crate) struct CreateAsCommand {
     /// The table, without its columns.
-    pub create: ast::CreateTable,
-    pub query: Query,
+    pub table: CreateTableCommand,
+    pub query: ParsedQuery,
     /// Names for the first of its columns.
-    pub columns: Vec<Ident>,
+    pub columns: Vec<Identifier>,
     pub with_data: bool,
+}
+
+impl CreateAsCommand {
+    /// Without what is taken off its tokens.
+    pub(crate) fn of(create: ast::CreateTable, query: Query) -> Self {
+        let table = CreateTableCommand::of(create);
+        Self { table, query: query.into(), columns: Vec::new(), with_data: true }
+    }
 }
 
 /// What was taken off the tokens of a CREATE TABLE ... AS.
 #[derive(Debug, Clone)]
 pub(crate) struct CreateAs {
-    columns: Vec<Ident>,
+    columns: Vec<Identifier>,
     with_data: bool,
 }
 
@@ -48,10 +57,9 @@ impl CreateAs {
         Ok(Some(Self { columns, with_data }))
     }
 
-    /// The command that sqlparser's statement is with it.
-    pub(crate) fn command(self, mut create: ast::CreateTable) -> Option<CreateAsCommand> {
-        let query = *create.query.take()?;
-        Some(CreateAsCommand { create, query, columns: self.columns, with_data: self.with_data })
+    /// Gives it back to the command.
+    pub(crate) fn set(self, command: &mut CreateAsCommand) {
+        (command.columns, command.with_data) = (self.columns, self.with_data);
     }
 }
 
@@ -59,7 +67,7 @@ impl CreateAs {
 pub(crate) fn of_select_into(mut query: Box<Query>) -> Result<Box<CreateAsCommand>, Box<Query>> {
     let Some(into) = take_into(&mut query.body) else { return Err(query) };
     let create = ast::helpers::stmt_create_table::CreateTableBuilder::new(into.name).temporary(into.temporary).build();
-    Ok(Box::new(CreateAsCommand { create, query: *query, columns: Vec::new(), with_data: true }))
+    Ok(Box::new(CreateAsCommand::of(create, *query)))
 }
 
 fn take_into(body: &mut SetExpr) -> Option<ast::SelectInto> {
@@ -98,16 +106,16 @@ fn take_data(tokens: &mut Vec<TokenWithSpan>, significant: &[usize]) -> bool {
 }
 
 /// Takes the list of names behind the table's own off, if there is one.
-fn take_columns(tokens: &mut Vec<TokenWithSpan>, as_at: usize) -> Vec<Ident> {
+fn take_columns(tokens: &mut Vec<TokenWithSpan>, as_at: usize) -> Vec<Identifier> {
     let Some(open) = tokens[..as_at].iter().position(|t| t.token == Token::LParen) else { return Vec::new() };
     let Some(close) = tokens[open..as_at].iter().position(|t| t.token == Token::RParen) else { return Vec::new() };
     let before = tokens[..open].iter().rev().find(|t| is_significant(t)).and_then(keyword);
     let inside: Vec<&Token> =
         tokens[open + 1..open + close].iter().filter(|t| is_significant(t)).map(|t| &t.token).collect();
-    let names: Vec<Ident> = inside
+    let names: Vec<Identifier> = inside
         .iter()
         .filter_map(|token| match token {
-            Token::Word(word) => Some(word.clone().into_ident(Span::empty())),
+            Token::Word(word) => Some(word.clone().into_ident(Span::empty()).into()),
             _ => None,
         })
         .collect();

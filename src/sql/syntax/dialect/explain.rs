@@ -1,7 +1,6 @@
 //! EXPLAIN as a command: options, and a statement, which is read as if it stood alone. So whatever of its syntax sqlparser
 //! does not know is known behind EXPLAIN too.
 
-use sqlparser::ast::{Expr, Ident, UtilityOption, Value};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::words::{Read, Unexpected, Words};
@@ -10,9 +9,17 @@ use super::words::{Read, Unexpected, Words};
 pub(crate) struct ExplainSyntax<'a, 't> {
     pub analyze: bool,
     pub verbose: bool,
-    pub options: Vec<UtilityOption>,
+    pub options: Vec<ExplainOption>,
     /// The tokens of the statement.
     pub statement: &'a [&'t TokenWithSpan],
+}
+
+/// One of the options in parentheses.
+#[derive(Debug, Clone)]
+pub(crate) struct ExplainOption {
+    /// Folded.
+    pub name: String,
+    pub value: Option<String>,
 }
 
 /// Words that a query in parentheses begins with, and no option does.
@@ -53,16 +60,16 @@ fn begins_with_options(rest: &[&TokenWithSpan]) -> bool {
 }
 
 /// `FORMAT JSON`, `COSTS off`, `ANALYZE`
-fn option<'t>(words: &mut Words<'_, 't>) -> Read<'t, UtilityOption> {
-    let name = Ident::with_quote('"', words.name()?);
+fn option<'t>(words: &mut Words<'_, 't>) -> Read<'t, ExplainOption> {
+    let name = words.name()?;
     let value = match words.peek().map(|token| &token.token) {
-        None | Some(Token::Comma | Token::RParen) => return Ok(UtilityOption { name, arg: None }),
-        Some(Token::Word(_)) => Value::SingleQuotedString(words.name()?),
+        None | Some(Token::Comma | Token::RParen) => None,
+        Some(Token::Word(_)) => Some(words.name()?),
         Some(Token::Number(..) | Token::Minus) => match words.integer()? {
-            Some(number) => Value::Number(number.to_string(), false),
+            Some(number) => Some(number.to_string()),
             None => return Err(Unexpected(words.peek())),
         },
-        Some(_) => Value::SingleQuotedString(words.text()?),
+        Some(_) => Some(words.text()?),
     };
-    Ok(UtilityOption { name, arg: Some(Expr::Value(value.into())) })
+    Ok(ExplainOption { name, value })
 }

@@ -1,7 +1,7 @@
 //! Reads GRANT and REVOKE, straight from the tokens: sqlparser knows only some of PostgreSQL's forms.
 
-use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+use tablegate_bind::QualifiedName;
 
 use crate::syntax::dialect::words::{Read, Unexpected, Words};
 
@@ -31,15 +31,9 @@ impl OwnerChange {
         self.tag == ALTER_SCHEMA
     }
 
-    pub(crate) fn object_name(&self) -> ObjectName {
-        object_name(&self.name)
+    pub(crate) fn object_name(&self) -> QualifiedName {
+        QualifiedName::quoted(&self.name)
     }
-}
-
-/// A name given by its folded parts.
-pub(crate) fn object_name(parts: &[String]) -> ObjectName {
-    let idents = parts.iter().map(|part| ObjectNamePart::Identifier(Ident::with_quote('"', part)));
-    ObjectName(idents.collect())
 }
 
 /// Its tag.

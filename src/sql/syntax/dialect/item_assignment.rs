@@ -216,7 +216,7 @@ mod tests {
             if let Command::Update(update) = &parsed
                 && !read.is_empty()
             {
-                assert_eq!(update.to_string().replace("\"\u{2}item\"", "item"), read);
+                assert_eq!(update.0.to_string().replace("\"\u{2}item\"", "item"), read);
             }
         }
         assert!(parse("UPDATE t SET a[1 = 2").is_err());

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+use tablegate_bind::QualifiedName;
 
 use super::words::{Read, Unexpected, Words};
 use crate::syntax::{is_significant, keyword};
@@ -14,7 +14,7 @@ use crate::syntax::{is_significant, keyword};
 pub(crate) struct LikeClause {
     /// How many columns of the statement's own stand before it.
     pub at: usize,
-    pub source: ObjectName,
+    pub source: QualifiedName,
     pub copied: Copied,
 }
 
@@ -95,7 +95,7 @@ fn elements(tokens: &[TokenWithSpan]) -> Option<Vec<Range<usize>>> {
     None
 }
 
-fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Read<'t, (ObjectName, Copied)> {
+fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Read<'t, (QualifiedName, Copied)> {
     let mut words = Words::new(tokens);
     words.expect("LIKE")?;
     let mut parts = vec![words.name()?];
@@ -112,8 +112,7 @@ fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Read<'t, (ObjectName, Copied)> {
         let option = words.take_word().ok_or(Unexpected(at))?;
         copied.set(&option.value.to_ascii_uppercase(), is_included).ok_or(Unexpected(at))?;
     }
-    let idents = parts.iter().map(|part| ObjectNamePart::Identifier(Ident::with_quote('"', part)));
-    Ok((ObjectName(idents.collect()), copied))
+    Ok((QualifiedName::quoted(&parts), copied))
 }
 
 impl Copied {

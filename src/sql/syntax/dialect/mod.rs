@@ -5,7 +5,7 @@
 //!     words          a command read word by word
 //!     refused        commands that are not done here
 //!     absent         DROP ... IF EXISTS of kinds of which there are none
-//!     comment, cursor, explain, grant, prepare, role, sequence, set_config, transaction, utility
+//!     comment, copy, cursor, explain, grant, prepare, role, sequence, set_config, transaction, utility
 //!                    commands that are read so
 //!     alter, change, column_values, create_as, like, overriding, row_locks, storage
 //!                    parts of statements whose rest sqlparser reads
@@ -20,6 +20,7 @@ pub(crate) mod alter;
 pub(crate) mod change;
 pub(crate) mod column_values;
 pub(crate) mod comment;
+pub(crate) mod copy;
 pub(crate) mod create_as;
 pub(crate) mod cursor;
 pub(crate) mod explain;

@@ -7,7 +7,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::words::{Read, Unexpected, Words};
-use crate::syntax::{Statement, sql_type};
+use crate::syntax::{Statement, TypeName};
 
 /// PREPARE.
 #[derive(Debug, Clone)]
@@ -53,12 +53,16 @@ impl PrepareSyntax<'_, '_> {
         let mut parser = Parser::new(&PostgreSqlDialect {}).with_tokens_with_locations(tokens);
         let types = parser.parse_comma_separated(Parser::parse_data_type);
         match types {
-            Ok(types) if parser.peek_token().token == Token::EOF => types.iter().map(type_named).collect(),
+            Ok(types) if parser.peek_token().token == Token::EOF => types.into_iter().map(type_named).collect(),
             _ => Err(SqlError::new(ErrorKind::Syntax, "syntax error in the parameter types of PREPARE")),
         }
     }
 }
 
-fn type_named(data_type: &sqlparser::ast::DataType) -> SqlResult<SqlType> {
-    if data_type.to_string().eq_ignore_ascii_case("unknown") { Ok(SqlType::Unknown) } else { sql_type(data_type) }
+fn type_named(data_type: sqlparser::ast::DataType) -> SqlResult<SqlType> {
+    if data_type.to_string().eq_ignore_ascii_case("unknown") {
+        Ok(SqlType::Unknown)
+    } else {
+        TypeName::from(data_type).sql_type()
+    }
 }

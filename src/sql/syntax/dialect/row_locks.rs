@@ -140,7 +140,7 @@ mod tests {
 
     fn clauses(sql: &str) -> Vec<(LockStrength, String, Busy)> {
         let Command::Query(query) = parse(sql).unwrap().pop().unwrap().command else { panic!("{sql}") };
-        let clauses = query.locks.iter().map(|clause| LockingClause::of(clause).unwrap());
+        let clauses = query.tree().locks.iter().map(|clause| LockingClause::of(clause).unwrap());
         let tables = |tables: &[Ident]| tables.iter().map(Ident::to_string).collect::<Vec<_>>().join(",");
         clauses.map(|clause| (clause.strength, tables(&clause.tables), clause.busy)).collect()
     }
@@ -191,6 +191,6 @@ mod tests {
         let Command::Query(query) = parse("SELECT 1 FROM t FOR SHARE OF s.t").unwrap().pop().unwrap().command else {
             panic!("not a query")
         };
-        assert_eq!(LockingClause::of(&query.locks[0]).unwrap_err().kind, ErrorKind::Syntax);
+        assert_eq!(LockingClause::of(&query.tree().locks[0]).unwrap_err().kind, ErrorKind::Syntax);
     }
 }

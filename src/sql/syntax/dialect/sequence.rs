@@ -3,18 +3,20 @@
 //! sqlparser wants the options in one order and does not know all of them; PostgreSQL takes them in any order, and
 //! pg_dump writes them in another.
 
-use sqlparser::ast::{DataType, ObjectName};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+use tablegate_bind::QualifiedName;
+
+use crate::syntax::TypeName;
 
 /// What is said of an option that is given twice.
 pub(crate) const CONFLICTING: &str = "conflicting or redundant options";
 
 #[derive(Debug, Clone)]
 pub(crate) struct CreateSequence {
-    pub name: ObjectName,
+    pub name: QualifiedName,
     pub temporary: bool,
     pub if_not_exists: bool,
     pub options: GivenOptions,
@@ -22,10 +24,10 @@ pub(crate) struct CreateSequence {
 
 #[derive(Debug, Clone)]
 pub(crate) struct AlterSequence {
-    pub name: ObjectName,
+    pub name: QualifiedName,
     pub if_exists: bool,
     /// RENAME TO, which stands alone.
-    pub rename: Option<ObjectName>,
+    pub rename: Option<QualifiedName>,
     pub options: GivenOptions,
 }
 
@@ -40,7 +42,7 @@ pub(crate) enum SequenceCommand {
 /// The options that were given; numbers as they were written.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct GivenOptions {
-    pub data_type: Option<DataType>,
+    pub data_type: Option<TypeName>,
     pub increment: Option<String>,
     /// `Some(None)` is NO MINVALUE.
     pub minimum: Option<Option<String>>,
@@ -51,9 +53,9 @@ pub(crate) struct GivenOptions {
     pub cache: Option<String>,
     pub cycle: Option<bool>,
     /// `Some(None)` is OWNED BY NONE.
-    pub owner: Option<Option<ObjectName>>,
+    pub owner: Option<Option<QualifiedName>>,
     /// SEQUENCE NAME of an identity column.
-    pub name: Option<ObjectName>,
+    pub name: Option<QualifiedName>,
 }
 
 /// Reads a statement about a sequence; `None` when it is about something else.
@@ -64,7 +66,7 @@ pub(crate) fn parse_command(parser: &mut Parser<'_>) -> Result<Option<SequenceCo
     // What is not logged may be lost in a crash; here nothing is, and nothing has to be.
     if temporary || parser.parse_keywords(&[CREATE, SEQUENCE]) || parser.parse_keywords(&[CREATE, UNLOGGED, SEQUENCE]) {
         let if_not_exists = parser.parse_keywords(&[IF, NOT, EXISTS]);
-        let name = parser.parse_object_name(false)?;
+        let name = object_name(parser)?;
         let options = GivenOptions::parse(parser)?;
         return Ok(Some(SequenceCommand::Create(CreateSequence { name, temporary, if_not_exists, options })));
     }
@@ -72,9 +74,9 @@ pub(crate) fn parse_command(parser: &mut Parser<'_>) -> Result<Option<SequenceCo
         return Ok(None);
     }
     let if_exists = parser.parse_keywords(&[IF, EXISTS]);
-    let name = parser.parse_object_name(false)?;
+    let name = object_name(parser)?;
     if parser.parse_keywords(&[Keyword::RENAME, Keyword::TO]) {
-        let (rename, options) = (Some(parser.parse_object_name(false)?), GivenOptions::default());
+        let (rename, options) = (Some(object_name(parser)?), GivenOptions::default());
         return Ok(Some(SequenceCommand::Alter(AlterSequence { name, if_exists, rename, options })));
     }
     if parser.parse_keyword(Keyword::SET) {
@@ -145,7 +147,7 @@ impl GivenOptions {
     pub(super) fn parse_one(&mut self, parser: &mut Parser<'_>) -> Result<bool, ParserError> {
         use Keyword as K;
         if parser.parse_keyword(K::AS) {
-            set(parser, &mut self.data_type, |p| p.parse_data_type())?;
+            set(parser, &mut self.data_type, |p| p.parse_data_type().map(TypeName::from))?;
         } else if parser.parse_keyword(K::INCREMENT) {
             let _ = parser.parse_keyword(K::BY);
             set(parser, &mut self.increment, number)?;
@@ -172,9 +174,9 @@ impl GivenOptions {
             set(parser, &mut self.cycle, |_| Ok(false))?;
         } else if parser.parse_keywords(&[K::OWNED, K::BY]) {
             let none = parser.parse_keyword(K::NONE);
-            set(parser, &mut self.owner, |p| if none { Ok(None) } else { p.parse_object_name(false).map(Some) })?;
+            set(parser, &mut self.owner, |p| if none { Ok(None) } else { object_name(p).map(Some) })?;
         } else if parser.parse_keywords(&[K::SEQUENCE, K::NAME]) {
-            set(parser, &mut self.name, |p| p.parse_object_name(false))?;
+            set(parser, &mut self.name, object_name)?;
         } else {
             return Ok(false);
         }
@@ -193,6 +195,10 @@ fn set<T>(
     }
     *option = Some(read(parser)?);
     Ok(())
+}
+
+fn object_name(parser: &mut Parser<'_>) -> Result<QualifiedName, ParserError> {
+    parser.parse_object_name(false).map(QualifiedName::from)
 }
 
 fn number(parser: &mut Parser<'_>) -> Result<String, ParserError> {

@@ -1,11 +1,10 @@
 //! Commands that maintain or extend a PostgreSQL server: read word by word, because sqlparser knows few of them.
 
-use sqlparser::ast::{Ident, ObjectName};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+use tablegate_bind::{Identifier, QualifiedName};
 
 use super::refused;
 use super::words::{Read, Unexpected, Words};
-use crate::syntax::fold;
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,9 +13,9 @@ pub(crate) enum UtilityCommand {
     Analyze(Maintained),
     Reindex {
         kind: ReindexKind,
-        name: Option<ObjectName>,
+        name: Option<QualifiedName>,
     },
-    Cluster(Option<ObjectName>),
+    Cluster(Option<QualifiedName>),
     Checkpoint,
     CreateExtension {
         name: String,
@@ -41,7 +40,7 @@ pub(crate) enum UtilityCommand {
     },
     /// SET CONSTRAINTS of these, or of all: none is there whose check could wait.
     SetConstraints {
-        names: Vec<ObjectName>,
+        names: Vec<QualifiedName>,
         deferred: bool,
     },
     /// A command of PostgreSQL that is not done here, and what to do instead.
@@ -57,7 +56,7 @@ pub(crate) struct Maintained {
     /// Their options, folded.
     pub options: Vec<String>,
     /// The tables, each with the columns it names; none for all tables.
-    pub tables: Vec<(ObjectName, Vec<Ident>)>,
+    pub tables: Vec<(QualifiedName, Vec<Identifier>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -282,15 +281,14 @@ fn set_constraints<'t>(words: &mut Words<'_, 't>) -> Read<'t, UtilityCommand> {
     Ok(UtilityCommand::SetConstraints { names, deferred })
 }
 
-fn ident<'t>(words: &mut Words<'_, 't>) -> Read<'t, Ident> {
-    Ok(Ident::with_quote('"', words.name()?))
+fn ident<'t>(words: &mut Words<'_, 't>) -> Read<'t, Identifier> {
+    Ok(Identifier::quoted(&words.name()?))
 }
 
-fn object_name<'t>(words: &mut Words<'_, 't>) -> Read<'t, ObjectName> {
+fn object_name<'t>(words: &mut Words<'_, 't>) -> Read<'t, QualifiedName> {
     let mut parts = vec![ident(words)?];
     while words.eat_token(&Token::Period) {
         parts.push(ident(words)?);
     }
-    debug_assert!(parts.iter().all(|part| fold(part) == part.value), "names are folded when they are read");
-    Ok(ObjectName::from(parts))
+    Ok(QualifiedName::new(parts))
 }

@@ -556,7 +556,7 @@ mod tests {
         let columns = columns.iter().map(column).collect();
         let entries = [Entry { name: "x".to_owned(), schema: None, columns, row_type: 0, table: None }];
         let scope = Scope { entries: &entries, outer: None, namespace: None };
-        let bound = Binder::new(lookup, scope, Usage::Values).bind(&parse_expression(text).unwrap()).unwrap();
+        let bound = parse_expression(text).unwrap().bind(&mut Binder::new(lookup, scope, Usage::Values)).unwrap();
         super::bound(&bound, &schema, &Parameters::new(&[])).ok().map(|expr| expr.to_string())
     }
 

@@ -6,20 +6,15 @@
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Token, Tokenizer, Word};
 
-use super::seen::bounded;
-
-/// Characters of a shape that are kept.
-const SHAPE_MAX_CHARS: usize = 1_000;
-
 /// The shape of a statement that was parsed before; a text that is no SQL is its own shape.
-pub(super) fn shape_of(text: &str) -> String {
+pub(crate) fn shape_of(text: &str) -> String {
     match Tokenizer::new(&PostgreSqlDialect {}, text).tokenize() {
         Ok(tokens) => {
             let mut shape = Shape::default();
             tokens.iter().for_each(|token| shape.push(token));
-            bounded(&shape.text(), SHAPE_MAX_CHARS)
+            shape.text()
         }
-        Err(_) => bounded(text, SHAPE_MAX_CHARS),
+        Err(_) => text.to_owned(),
     }
 }
 
@@ -178,13 +173,6 @@ mod tests {
             "insert into t values (f(?), now()), ..."
         );
         assert_eq!(shape_of("INSERT INTO t VALUES (a), (b)"), "insert into t values (a), (b)");
-    }
-
-    #[test]
-    fn a_shape_is_bounded() {
-        let names: Vec<String> = (0..1_000).map(|i| format!("column_{i}")).collect();
-        let shape = shape_of(&format!("INSERT INTO t ({}) VALUES (1)", names.join(", ")));
-        assert_eq!(shape.chars().count(), SHAPE_MAX_CHARS + 3);
     }
 
     #[test]

@@ -1,29 +1,30 @@
 //! Which columns of its table a statement gives values for, as far as its text tells.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, CopySource, Insert, Merge, MergeAction, MergeInsertKind, ObjectName,
+    Assignment, AssignmentTarget, Expr, Insert, Merge, MergeAction, MergeInsertKind, ObjectName, Parens, Query, Select,
+    SelectItem, SetExpr,
 };
-use sqlparser::ast::{Expr, Ident, Parens, Query, Select, SelectItem, SetExpr};
-
+use tablegate_bind::Identifier;
 use tablegate_types::error::{Shown, SqlError};
 
+use super::dialect::copy::CopySource;
 use crate::syntax::{Command, fold};
 
 /// The columns that a statement writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum WrittenColumns {
     All,
     /// So many of the table's columns, in its order.
     First(usize),
     Named(Vec<String>),
 }
 
-impl Written {
+impl WrittenColumns {
     pub(crate) fn by(command: &Command) -> Self {
         match command {
             Command::Insert(insert) => Self::by_insert(&insert.insert),
-            Command::Update(update) => Self::Named(assigned(&update.assignments).collect()),
-            Command::Merge(merge) => Self::by_merge(merge),
+            Command::Update(update) => Self::Named(assigned(&update.0.assignments).collect()),
+            Command::Merge(merge) => Self::by_merge(&merge.0),
             Command::Copy(copy) => match &copy.source {
                 CopySource::Table { columns, .. } => Self::by_copy(columns),
                 CopySource::Query(_) => Self::none(),
@@ -34,8 +35,8 @@ impl Written {
     }
 
     /// COPY into these columns; all of them where none is named.
-    pub(crate) fn by_copy(columns: &[Ident]) -> Self {
-        if columns.is_empty() { Self::All } else { Self::Named(columns.iter().map(fold).collect()) }
+    pub(crate) fn by_copy(columns: &[Identifier]) -> Self {
+        if columns.is_empty() { Self::All } else { Self::Named(columns.iter().map(Identifier::folded).collect()) }
     }
 
     /// The error as it is told to one who may write to its table and not read it: with what the statement itself gave, and

@@ -10,7 +10,6 @@ use sqlparser::ast::{
     Assignment, Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins,
     Visit, Visitor,
 };
-
 use tablegate_bind::statement::item_parts;
 
 use crate::syntax::{fold, walk};
