@@ -13,7 +13,6 @@
 //!     source         the text that statements come from: where in it an error is
 //!     syntax_error   what is wrong with a text, as PostgreSQL says it
 //!     build, visit   making pieces of syntax, and walking through them
-//!     spans          the places that the parser notes
 //!     type_names     types as they are written
 //!     labels         names of results, as PostgreSQL chooses them
 //!     lexemes        a text in pieces, without its meaning
@@ -47,7 +46,6 @@ mod queries;
 mod set;
 mod shape;
 pub(super) mod source;
-mod spans;
 mod syntax_error;
 mod tables_read;
 mod type_names;
@@ -96,7 +94,6 @@ pub(super) use self::queries::{changes_rows, check_only_reads, locks_rows, state
 pub(super) use self::set::{SetCommand, SetValue};
 pub(super) use self::shape::shape_of;
 use self::source::SourceText;
-pub(super) use self::spans::location;
 pub(super) use self::type_names::TypeName;
 pub(super) use self::view::CreateViewCommand;
 use self::visit::{walk, walk_mut};

@@ -9,8 +9,6 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{self, Token, TokenWithSpan, Tokenizer};
 use tablegate_types::error::{ErrorKind, Location, SqlError};
 
-use crate::syntax::location;
-
 /// A query text, as the client sent it.
 #[derive(Clone)]
 pub(crate) struct SourceText(Arc<Text>);
@@ -147,6 +145,11 @@ impl Default for SourceText {
     fn default() -> Self {
         Self::new("")
     }
+}
+
+/// A place of the parser's.
+fn location(place: tokenizer::Location) -> Location {
+    Location { line: place.line, column: place.column }
 }
 
 #[cfg(test)]
