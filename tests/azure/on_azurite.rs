@@ -6,6 +6,8 @@ use crate::support::azurite as service;
 
 #[path = "blocks.rs"]
 mod blocks;
+#[path = "declarations.rs"]
+mod declarations;
 #[path = "discovery.rs"]
 mod discovery;
 #[path = "faults.rs"]

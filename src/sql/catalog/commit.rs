@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tablegate_store::model::{ETag, EntityKey};
-use tablegate_store::table::{Batch, BatchBuilder, GroupError, Operation, Rejection, Written};
+use tablegate_store::table::{
+    Batch, BatchBuilder, CommitError, GroupError, IfMatch, Operation, Rejection, StoreError, Written,
+};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::staged::{Changes, StagedCatalog};
@@ -50,32 +52,77 @@ impl Shared {
     async fn commit(&self, staged: &StagedCatalog, rows: Vec<Batch>) -> Result<Vec<Vec<Written>>, StagedCommitError> {
         let _one_at_a_time = self.changes.lock().await;
         let changes = staged.changes(&self.state())?;
+        if self.store.promises().atomic_groups {
+            return self.commit_together(changes, rows).await;
+        }
+        self.commit_in_turn(changes).await?;
+        let mut written = Vec::with_capacity(rows.len());
+        for (index, batch) in rows.into_iter().enumerate() {
+            let committed = self.store.commit(batch).await;
+            written.push(committed.map_err(|error| StagedCommitError::Rows(error.in_group(index)))?);
+        }
+        Ok(written)
+    }
+
+    async fn commit_together(
+        &self,
+        changes: Changes,
+        rows: Vec<Batch>,
+    ) -> Result<Vec<Vec<Written>>, StagedCommitError> {
         let mut batches = Vec::new();
         for step in &changes.steps {
             batches.extend(packed(step)?);
         }
         let own = batches.len();
-        let keys: Vec<EntityKey> = batches.iter().flat_map(Batch::operations).map(|o| o.key().clone()).collect();
+        let keys = keys_of(&batches);
         batches.extend(rows);
-        let mut written = self.write_all(batches).await.map_err(|error| split_error(error, own))?;
+        let mut written = self.store.commit_group(batches).await.map_err(|error| split_error(error, own))?;
         let rows = written.split_off(own);
-        let versions = keys.into_iter().zip(written.into_iter().flatten()).filter_map(|(key, written)| match written {
-            Written::Entity { etag, .. } => Some((key, etag)),
-            Written::Deleted => None,
-        });
-        self.publish(changes, &versions.collect()).await?;
+        self.publish(changes, &versions(keys, written)).await?;
         Ok(rows)
     }
 
-    async fn write_all(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
-        if self.store.promises().atomic_groups {
-            return self.store.commit_group(batches).await;
-        }
+    /// Commits the changes where the store knows no groups. They are made when the new declarations are written: nothing
+    /// that fails behind them takes a table away that is declared by then.
+    async fn commit_in_turn(&self, changes: Changes) -> SqlResult<()> {
+        let [dooms, declared, reprieves] = &changes.steps;
+        let batches: Vec<Batch> = [packed(dooms)?, packed(declared)?].concat();
+        let keys = keys_of(&batches);
         let mut written = Vec::with_capacity(batches.len());
-        for (index, batch) in batches.into_iter().enumerate() {
-            written.push(self.store.commit(batch).await.map_err(|error| error.in_group(index))?);
+        for batch in &batches {
+            match self.store.commit(batch.clone()).await {
+                Ok(done) => written.push(done),
+                Err(CommitError::Store(error @ StoreError::OutcomeUnknown(_))) => {
+                    // New tables may be declared. Those that are not stay doomed.
+                    changes.adopted.iter().for_each(|fresh| fresh.adopt());
+                    return Err(error.into());
+                }
+                Err(error) => {
+                    self.take_back(&batches, &written).await;
+                    return Err(catalog_error(error));
+                }
+            }
         }
-        Ok(written)
+        for reprieve in reprieves {
+            // The entry of a table that is declared says nothing.
+            if let Err(error) = self.write_entry(reprieve.clone()).await {
+                tracing::warn!(%error, "an entry of a new table could not be removed; nothing heeds it");
+            }
+        }
+        self.publish(changes, &versions(keys, written)).await
+    }
+
+    /// Removes the entries that a commit has inserted which then met another gateway's: nobody would ever remove the
+    /// sequence of a table that is another one's.
+    async fn take_back(&self, batches: &[Batch], written: &[Vec<Written>]) {
+        for (operation, written) in batches.iter().zip(written).flat_map(|(b, w)| b.operations().iter().zip(w)) {
+            if let (Operation::Insert(entity), Written::Entity { etag, .. }) = (operation, written) {
+                let delete = Operation::Delete(entity.key.clone(), IfMatch::ETag(etag.clone()));
+                if let Err(error) = self.write_entry(delete).await {
+                    tracing::warn!(key = %entity.key, %error, "an entry of a failed commit could not be removed");
+                }
+            }
+        }
     }
 
     /// Publishes the changes to all sessions, then drops the stored tables that they made superfluous. A statement that
@@ -90,6 +137,20 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+fn keys_of(batches: &[Batch]) -> Vec<EntityKey> {
+    batches.iter().flat_map(Batch::operations).map(|operation| operation.key().clone()).collect()
+}
+
+/// The versions that entries have now.
+fn versions(keys: Vec<EntityKey>, written: Vec<Vec<Written>>) -> HashMap<EntityKey, ETag> {
+    let written = keys.into_iter().zip(written.into_iter().flatten());
+    let versions = written.filter_map(|(key, written)| match written {
+        Written::Entity { etag, .. } => Some((key, etag)),
+        Written::Deleted => None,
+    });
+    versions.collect()
 }
 
 /// Puts the versions that entries have now beside their declarations.
@@ -131,13 +192,25 @@ fn packed(operations: &[Operation]) -> SqlResult<Vec<Batch>> {
 /// Tells errors of the catalogue's own batches, which come first, from those of the rows.
 fn split_error(error: GroupError, own: usize) -> StagedCommitError {
     match error {
-        GroupError::Rejected { batch, key, reason, .. } if batch < own => match reason {
-            Rejection::EntityExists => duplicate_table(key.row.as_str()).into(),
-            _ => changed_meanwhile(&reason).into(),
-        },
+        GroupError::Rejected { batch, key, reason, .. } if batch < own => rejected(&key, &reason).into(),
         GroupError::Rejected { batch, index, key, reason } => {
             StagedCommitError::Rows(GroupError::Rejected { batch: batch - own, index, key, reason })
         }
         other => StagedCommitError::Rows(other),
+    }
+}
+
+fn catalog_error(error: CommitError) -> Box<SqlError> {
+    match error {
+        CommitError::Rejected { key, reason, .. } => rejected(&key, &reason),
+        CommitError::Store(error) => error.into(),
+    }
+}
+
+/// An entry is not what it was when the change was made.
+fn rejected(key: &EntityKey, reason: &Rejection) -> Box<SqlError> {
+    match reason {
+        Rejection::EntityExists => duplicate_table(key.row.as_str()),
+        _ => changed_meanwhile(reason),
     }
 }

@@ -162,7 +162,7 @@ impl Shared {
     }
 
     /// Whether the gateway that wrote the entry can no longer be working on it.
-    fn is_abandoned(&self, entity: &StoredEntity) -> bool {
+    pub(super) fn is_abandoned(&self, entity: &StoredEntity) -> bool {
         self.is_alone() || entity.timestamp.unix_micros() < self.common.clock.now().unix_micros() - ABANDONED_MICROS
     }
 }

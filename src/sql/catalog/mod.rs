@@ -52,7 +52,7 @@ use tablegate_store::table::{
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::mpsc;
 
-use self::claims::{Claim, Claims};
+use self::claims::Claims;
 use self::contact::Contact;
 use self::entries::Entries;
 use self::others::Strangers;
@@ -184,12 +184,15 @@ impl Catalog {
         self.parts.version()
     }
 
-    /// Waits until no other transaction changes what a name means.
+    /// Waits until no other transaction changes what a name means; from then on this one may, until it ends.
     ///
     /// # Errors
     /// 55P03 when that takes too long.
-    pub(crate) async fn claim(&self, name: &PlacedName) -> SqlResult<Claim> {
-        self.common.claims.take(name).await
+    pub(crate) async fn claim(&self, name: &PlacedName, staged: &mut StagedCatalog) -> SqlResult<()> {
+        let claim = self.common.claims.take(name).await?;
+        let base = self.parts.at(name.place).map(|shared| shared.state()).unwrap_or_default();
+        staged.hold_of(claim, &base);
+        Ok(())
     }
 
     /// Whether a table of the server's own store is on its way in or out.

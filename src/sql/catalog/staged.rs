@@ -48,6 +48,15 @@ pub struct StagedCatalog {
     /// Stored tables of new temporary ones.
     scratch: BTreeMap<TableName, Arc<ScratchTable>>,
     claims: Vec<Arc<Claim>>,
+    /// What was committed under the claimed names when they were claimed. Changes are made to that: what another gateway
+    /// has committed there since may be known by the time of the commit, and is not to be written over.
+    seen: BTreeMap<PlacedName, Seen>,
+}
+
+#[derive(Debug, Clone)]
+struct Seen {
+    table: Option<Arc<DeclaredTable>>,
+    sequence: Option<Arc<Sequence>>,
 }
 
 impl StagedCatalog {
@@ -178,9 +187,21 @@ impl StagedCatalog {
         }
     }
 
-    /// Keeps the right to change what a name means until the transaction ends.
-    pub(crate) fn hold(&mut self, claim: Claim) {
+    /// Keeps the right to change what a name means, as it is in this state, until the transaction ends.
+    pub(super) fn hold_of(&mut self, claim: Claim, base: &State) {
+        let name = claim.name().clone();
+        let seen = Seen { table: base.tables.get(&name).cloned(), sequence: base.sequences.get(&name).cloned() };
+        self.seen.entry(name).or_insert(seen);
         self.claims.push(Arc::new(claim));
+    }
+
+    /// The table that a change of this name is a change of.
+    fn table_before<'a>(&'a self, base: &'a State, name: &PlacedName) -> Option<&'a Arc<DeclaredTable>> {
+        self.seen.get(name).map_or_else(|| base.tables.get(name), |seen| seen.table.as_ref())
+    }
+
+    fn sequence_before<'a>(&'a self, base: &'a State, name: &PlacedName) -> Option<&'a Arc<Sequence>> {
+        self.seen.get(name).map_or_else(|| base.sequences.get(name), |seen| seen.sequence.as_ref())
     }
 
     /// Whether no other transaction can change what the name means: this one has locked it, or it is a temporary object
@@ -252,7 +273,8 @@ impl StagedCatalog {
 
     /// Stored tables that the transaction makes superfluous.
     fn dropped(&self, base: &State, after: &State) -> Vec<StoredTable> {
-        let replaced = self.tables.keys().filter_map(|name| base.tables.get(name)).map(|t| t.relation.stored.clone());
+        let replaced = self.tables.keys().filter_map(|name| self.table_before(base, name));
+        let replaced = replaced.map(|table| table.relation.stored.clone());
         let replaced = replaced.filter(|stored| !stored.place.is_temporary());
         replaced.chain(self.given_up.iter().cloned()).filter(|stored| after.owner_of(stored).is_none()).collect()
     }
@@ -292,7 +314,7 @@ impl StagedCatalog {
         let mut operations = Vec::new();
         for (name, staged) in &self.sequences {
             let version = || self.moved.get(name).cloned().map_or(IfMatch::Any, IfMatch::ETag);
-            operations.extend(match (base.sequences.get(name), staged) {
+            operations.extend(match (self.sequence_before(base, name), staged) {
                 (None, None) => None,
                 (None, Some(new)) => {
                     let state = self.state_of(new).unwrap_or_else(|| new.initial());
@@ -311,7 +333,7 @@ impl StagedCatalog {
             });
         }
         for (name, staged) in &self.tables {
-            let known = base.tables.get(name);
+            let known = self.table_before(base, name);
             let version = || known.and_then(|t| t.version.clone()).map_or(IfMatch::Any, IfMatch::ETag);
             operations.extend(match (known, staged) {
                 (None, None) => None,

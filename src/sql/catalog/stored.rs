@@ -14,15 +14,15 @@ use std::sync::{MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use tablegate_store::model::{Entity, EntityKey, StoredEntity, TableName};
-use tablegate_store::table::{IfMatch, Operation, StoreError};
+use tablegate_store::model::{ETag, Entity, EntityKey, StoredEntity, TableName};
+use tablegate_store::table::{Batch, CommitError, IfMatch, Operation, StoreError, Written};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::mpsc;
 
 use super::declaration::Declaration;
 use super::scratch::ScratchTable;
 use super::view::CatalogView;
-use super::{Catalog, Parts, Shared, duplicate_stored, entry, is_hidden};
+use super::{Catalog, Parts, Shared, catalog_table, duplicate_stored, entry, is_hidden, too_large};
 use crate::place::{Place, Readers, StoredTable};
 use crate::relation::RelationKind;
 
@@ -146,9 +146,10 @@ impl Shared {
         if stored.contains(&name) || self.state().doomed.contains(&self.stored_as(&name)) {
             return Ok(None);
         }
+        // Where there is an entry, another gateway is making it, or has just dropped it.
+        let Some(version) = self.doom(&name).await? else { return Ok(None) };
         let discarded = self.common.discarded.clone();
         let fresh = FreshTable { stored: self.stored_as(&name), is_adopted: AtomicBool::new(false), discarded };
-        self.write_entry(Operation::InsertOrReplace(doom_entity(&name)?)).await?;
         self.change_state(|state| {
             state.doomed.insert(self.stored_as(&name));
         });
@@ -157,10 +158,43 @@ impl Shared {
             Err(StoreError::TableExists(_)) => {
                 // It came from elsewhere at this very moment, and is not ours to drop.
                 fresh.adopt();
-                self.reprieve(&name).await?;
+                self.write_own_entry(Operation::Delete(doom_key(&name)?, IfMatch::ETag(version))).await?;
+                self.change_state(|state| {
+                    state.doomed.remove(&self.stored_as(&name));
+                });
                 Ok(None)
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes that a stored table which is about to be made is doomed. Gives the entry's version, or `None` when there is
+    /// an entry of somebody else, who has the name: one that is written over would be taken away from its gateway.
+    async fn doom(&self, name: &TableName) -> SqlResult<Option<ETag>> {
+        let entity = doom_entity(name)?;
+        if let Some(version) = self.write_own_entry(Operation::Insert(entity.clone())).await? {
+            return Ok(Some(version));
+        }
+        let found = self.store.reader().get(&catalog_table()?, &doom_key(name)?).await?;
+        match found {
+            // Whoever wrote it is gone, and did not give the name back.
+            Some(entry) if self.is_abandoned(&entry) && (self.is_alone() || doomed_of_entity(&entry)?.1) => {
+                self.write_own_entry(Operation::Replace(entity, IfMatch::ETag(entry.etag))).await
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes an entry that is this gateway's, with its condition; `None` when somebody else was there.
+    async fn write_own_entry(&self, operation: Operation) -> SqlResult<Option<ETag>> {
+        let batch = Batch::single(catalog_table()?, operation).map_err(|error| too_large(&error))?;
+        match self.store.commit(batch).await {
+            Ok(written) => Ok(written.into_iter().find_map(|written| match written {
+                Written::Entity { etag, .. } => Some(etag),
+                Written::Deleted => None,
+            })),
+            Err(CommitError::Rejected { .. }) => Ok(None),
+            Err(CommitError::Store(error)) => Err(error.into()),
         }
     }
 

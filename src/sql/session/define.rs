@@ -28,8 +28,18 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_writable("CREATE TABLE")?;
-        self.declare_table(command).await?;
-        self.settle(position).await?;
+        // Nothing but this statement is committed with it.
+        let is_alone = position == Position::Last && !self.transaction.is_open();
+        let made = self.declare_table(command).await?;
+        match self.settle(position).await {
+            Err(error) if made.is_some() && is_alone && is_there_meanwhile(&error, command) => {
+                // Another gateway has made it at the same time: what is there now is skipped.
+                self.engine.catalog().follow().await?;
+                self.declare_table(command).await?;
+                self.settle(position).await?;
+            }
+            settled => settled?,
+        }
         Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")))
     }
 
@@ -242,8 +252,7 @@ impl Session {
     pub(super) async fn claim(&mut self, name: &PlacedName) -> SqlResult<()> {
         self.engine.stores().check_writable(name.place)?;
         if !self.transaction.catalog().holds(name) {
-            let claim = self.engine.catalog().claim(name).await?;
-            self.transaction.catalog_mut().hold(claim);
+            self.engine.catalog().claim(name, self.transaction.catalog_mut()).await?;
         }
         Ok(())
     }
@@ -279,4 +288,8 @@ impl Session {
         self.transaction.check_one_store()?;
         if position == Position::Last { self.finish_implicit().await } else { Ok(()) }
     }
+}
+
+fn is_there_meanwhile(error: &SqlError, command: &CreateTableCommand) -> bool {
+    command.create.if_not_exists && error.kind == ErrorKind::DuplicateTable
 }
