@@ -96,7 +96,9 @@ impl Coordinator for BesideSql {
 fn objection(error: &SqlError, table: &TableName) -> Objection {
     match error.kind {
         ErrorKind::LockNotAvailable | ErrorKind::DeadlockDetected => Objection::Locked,
-        ErrorKind::UndefinedTable => Objection::Store(StoreError::TableMissing(table.clone())),
+        ErrorKind::UndefinedTable | ErrorKind::StoredTableMissing => {
+            Objection::Store(StoreError::TableMissing(table.clone()))
+        }
         ErrorKind::DependentObjects => Objection::InUse(error.detail.clone().unwrap_or(error.message.clone())),
         _ => Objection::Store(StoreError::Unavailable(error.to_string())),
     }

@@ -149,7 +149,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Syntax => "42601",
         ErrorKind::FeatureNotSupported | ErrorKind::PlanChanged => "0A000",
-        ErrorKind::UndefinedTable => "42P01",
+        ErrorKind::UndefinedTable | ErrorKind::StoredTableMissing => "42P01",
         ErrorKind::DuplicateTable => "42P07",
         ErrorKind::UndefinedColumn => "42703",
         ErrorKind::AmbiguousColumn => "42702",
@@ -223,7 +223,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::LimitExceeded => "54000",
         ErrorKind::TooManyColumns => "54011",
         ErrorKind::TooComplex => "54001",
-        ErrorKind::SerializationFailure => "40001",
+        ErrorKind::SerializationFailure | ErrorKind::TableMoved => "40001",
         ErrorKind::DeadlockDetected => "40P01",
         ErrorKind::LockNotAvailable => "55P03",
         ErrorKind::OutcomeUnknown => "40003",

@@ -1,5 +1,7 @@
 //! Two gateways over one account, one of which makes and changes the tables that the other one uses.
 
+use tokio_postgres::Client;
+
 use super::service;
 use crate::azure::client::{connect, gateway, query, rows};
 
@@ -31,4 +33,64 @@ async fn a_table_that_two_gateways_make_at_once_is_one_of_the_two() {
     }
     // The loser's sequences are gone with what they were for.
     query(&second, "CREATE TABLE t0 (id serial PRIMARY KEY)").await.unwrap();
+}
+
+/// Two clients, each at a gateway of its own over one account.
+async fn two() -> [Client; 2] {
+    let account = service::new_account();
+    [connect(gateway(&account).await).await, connect(gateway(&account).await).await]
+}
+
+/// Whether the other gateway looks at the catalogue in between is chance: it must not be seen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_that_another_gateway_moved_is_looked_for_again() {
+    let [first, second] = two().await;
+    let create = "CREATE TABLE things (id int PRIMARY KEY, v int)";
+    query(&first, create).await.unwrap();
+    for round in 0..3 {
+        for change in [&["DROP TABLE things", create][..], &["TRUNCATE things"]] {
+            for step in change {
+                query(&first, step).await.unwrap();
+            }
+            query(&first, &format!("INSERT INTO things VALUES (1, {round})")).await.unwrap();
+            assert_eq!(query(&second, "SELECT v FROM things").await, rows(&[&round.to_string()]), "{change:?}");
+            for step in change {
+                query(&first, step).await.unwrap();
+            }
+            query(&second, "INSERT INTO things VALUES (2, 20)").await.unwrap();
+            assert_eq!(query(&first, "SELECT v FROM things").await, rows(&["20"]), "{change:?}");
+            assert_eq!(query(&second, "UPDATE things SET v = v + 1").await, rows(&[]));
+            for step in change {
+                query(&first, step).await.unwrap();
+            }
+            let reading = "WITH n AS (SELECT count(*) AS n FROM things) INSERT INTO things SELECT n + 5, n FROM n";
+            query(&second, reading).await.unwrap();
+            assert_eq!(query(&first, "SELECT id FROM things").await, rows(&["5"]), "{change:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_block_whose_table_another_gateway_moved_is_told_to_begin_again() {
+    let [first, second] = two().await;
+    query(&first, "CREATE TABLE things (id int PRIMARY KEY, v int)").await.unwrap();
+    let mut conflicts = 0;
+    for _ in 0..4 {
+        assert_eq!(query(&second, "BEGIN; SELECT count(*) FROM things").await, rows(&["0"]));
+        query(&first, "TRUNCATE things").await.unwrap();
+        match second.simple_query("SELECT count(*) FROM things").await {
+            Ok(_) => {}
+            Err(error) => {
+                let told = error.as_db_error().unwrap();
+                assert_eq!(told.code().code(), "40001", "{told:?}");
+                // Not what it is stored as.
+                assert!(!format!("{told:?}").contains("thingsG"), "{told:?}");
+                conflicts += 1;
+            }
+        }
+        query(&second, "ROLLBACK").await.unwrap();
+        // The next try meets the same no more.
+        query(&second, "BEGIN; SELECT count(*) FROM things; COMMIT").await.unwrap();
+    }
+    assert!(conflicts > 0, "the other gateway knew each time");
 }

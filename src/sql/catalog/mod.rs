@@ -201,6 +201,11 @@ impl Catalog {
         public.state().doomed.contains(&public.stored_as(table))
     }
 
+    /// Whether a declared table has its rows there.
+    pub(crate) fn is_declared_as(&self, stored: &StoredTable) -> bool {
+        self.parts.at(stored.place).is_some_and(|shared| shared.state().owner_of(stored).is_some())
+    }
+
     /// The number that locks of a table of the server's own store are known by, declared or found.
     pub(crate) fn oid_of_stored(&self, table: &TableName) -> u32 {
         let public = &self.parts.public;

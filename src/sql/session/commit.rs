@@ -6,7 +6,7 @@ use tablegate_types::error::SqlResult;
 use super::Session;
 use crate::catalog::StagedCatalog;
 use crate::observe::{Footprint, Observed, Outcome};
-use crate::tx::{Collected, CommitGroup, EgtCount, EgtWriter, WriteSet};
+use crate::tx::{Collected, CommitGroup, EgtCount, EgtWriter, WriteSet, after_commits};
 
 impl Session {
     /// Commits a block, all or nothing: one EGT, as the rules have seen to, or in observe mode a group of them.
@@ -73,7 +73,8 @@ impl Session {
                 writer.keep_footprint();
             }
             if let Err(error) = write_all(&mut writer, operations).await {
-                return Err(writer.give_up(error).await);
+                let error = writer.give_up(error).await;
+                return Err(if total.egts > 0 { after_commits(error) } else { error });
             }
             self.note_extent(writer.committed(), writer.take_footprint().as_ref());
             total.egts += writer.committed().egts;
@@ -83,7 +84,8 @@ impl Session {
         if total.egts > 0 {
             free.follow();
         }
-        Box::pin(free.commit(self.engine.stores(), self.engine.catalog(), StagedCatalog::default())).await?;
+        let free = free.commit(self.engine.stores(), self.engine.catalog(), StagedCatalog::default());
+        Box::pin(free).await.map_err(|error| if total.egts > 0 { after_commits(error) } else { error })?;
         self.meter.add_egts(total.egts);
         self.tell_about_split(total);
         Ok(())

@@ -18,6 +18,7 @@ mod like;
 mod lock;
 mod locking;
 mod measure;
+mod moved;
 mod notify;
 mod observe;
 mod owners;
@@ -254,7 +255,7 @@ impl Session {
             let again = catalog.is_shared().then(|| (statement.clone(), catalog.version()));
             let mut prepared = Box::pin(Prepared::prepare(&self.planner(), statement, declared, &known)).await;
             if let (Err(error), Some((statement, version))) = (&prepared, again)
-                && error.kind == ErrorKind::UndefinedTable
+                && matches!(error.kind, ErrorKind::UndefinedTable | ErrorKind::StoredTableMissing)
             {
                 Box::pin(catalog.follow()).await?;
                 // Another gateway has made it since the catalogue was last read, by this session or behind its back.
@@ -293,7 +294,10 @@ impl Session {
                 Box::pin(self.engine.catalog().follow()).await?;
             }
             self.begin_statement(prepared.statement()).await;
-            let outcome = self.run(prepared, &parameters, position).await;
+            let outcome = match self.engine.catalog().is_shared() {
+                true => Box::pin(self.run_among_others(prepared, &parameters, position)).await,
+                false => self.run(prepared, &parameters, position).await,
+            };
             let outcome = match outcome {
                 Ok(outcome) => outcome,
                 Err(error) => return Err(prepared.statement.source.located(error)),
@@ -326,7 +330,11 @@ impl Session {
                 }
             }
             self.begin_statement(prepared.statement()).await;
-            let row = self.run_single(query, parameters, position).await;
+            let row = match self.run_single(query, parameters, position).await {
+                // Where others may have moved the table, the long way looks for it.
+                Err(error) if self.engine.catalog().is_shared() && moved::is_of_moved(error.kind) => return Ok(None),
+                row => row,
+            };
             let Some(row) = row.map_err(|error| prepared.statement.source.located(error))? else { return Ok(None) };
             self.end_execution(position);
             Ok(Some(Single { columns: query.columns.clone(), row, tag: RowsTag::Select }))

@@ -15,6 +15,7 @@ use crate::locking::LockingQuery;
 use crate::observe::SeenStatement;
 use crate::outcome::ResultColumn;
 use crate::plan::{CurrentIn, Meaning, Meant, PlannedQuery, Planner, is_declared};
+use crate::relation::Relation;
 use crate::settings::Settings;
 use crate::statistics::normalized;
 use crate::syntax::{Command, CursorCommand, Statement, locks_rows};
@@ -76,6 +77,21 @@ impl Plan {
             Plan::Dml(dml) => dml.targets().into_iter().all(is_declared) && dml.inputs().into_iter().all(lasts),
             Plan::Locking(query) => lasts(query.input()),
             Plan::LockingStatement(_) | Plan::Declare(_) | Plan::Utility => false,
+        }
+    }
+
+    /// The tables that it reads and writes, as it was planned; of what is decided when it runs none.
+    pub(super) fn relations(&self) -> Vec<&Arc<Relation>> {
+        match self {
+            Plan::Query(query) => query.relations.iter().collect(),
+            Plan::Dml(dml) => {
+                let read = dml.inputs().into_iter().flat_map(|input| &input.relations);
+                dml.targets().into_iter().chain(read).collect()
+            }
+            Plan::Locking(query) => query.input().relations.iter().collect(),
+            Plan::LockingStatement(statement) => statement.plan.relations(),
+            Plan::Declare(query) => query.plan.relations(),
+            Plan::Utility => Vec::new(),
         }
     }
 

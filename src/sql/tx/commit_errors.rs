@@ -14,7 +14,20 @@ pub(super) fn with_committed(error: Box<SqlError>, committed: EgtCount) -> Box<S
         return error;
     }
     let note = format!("{} of them with {} rows were committed before it failed.", committed.egts, committed.rows);
-    with_note(error, &note)
+    with_note(after_commits(error), &note)
+}
+
+/// The error of a statement of which something is committed, so that it cannot be run again behind its client's back.
+pub(crate) fn after_commits(mut error: Box<SqlError>) -> Box<SqlError> {
+    if error.kind == ErrorKind::TableMoved {
+        error.kind = ErrorKind::SerializationFailure;
+    }
+    if error.kind == ErrorKind::StoredTableMissing {
+        let message = "could not serialize access due to concurrent DDL";
+        return SqlError::new(ErrorKind::SerializationFailure, message)
+            .with_detail("A table that the statement reads was dropped, emptied or rewritten meanwhile.");
+    }
+    error
 }
 
 /// As the error of a statement that failed by itself: so many entity group transactions and rows are known to be committed, and some
@@ -41,7 +54,7 @@ fn with_note(mut error: Box<SqlError>, note: &str) -> Box<SqlError> {
 pub(super) fn commit_error(relation: &Relation, error: CommitError) -> Box<SqlError> {
     match error {
         CommitError::Store(StoreError::TableMissing(_)) => {
-            SqlError::new(ErrorKind::SerializationFailure, "could not serialize access due to concurrent DDL")
+            SqlError::new(ErrorKind::TableMoved, "could not serialize access due to concurrent DDL")
                 .with_detail(format!("Table \"{}\" was dropped, emptied or rewritten meanwhile.", relation.name))
                 .with_hint("Run the transaction again.")
         }

@@ -10,7 +10,7 @@ use tablegate_store::table::{Batch, CommitError, GroupError, Operation, StoreErr
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::WriteSet;
-use super::commit_errors::commit_error;
+use super::commit_errors::{after_commits, commit_error};
 use super::held_back_space::Taken;
 use super::rules::check_one_store;
 use crate::batches::pack;
@@ -132,7 +132,8 @@ impl CommitGroup {
         let committed = catalog.commit(place, staged, writes.into_batches()?).await;
         committed.map(|_| ()).map_err(|error| match error {
             StagedCommitError::Catalog(error) => error,
-            StagedCommitError::Rows(error) => self.group_rejected(place, &tables, error),
+            // The catalogue may have been changed before.
+            StagedCommitError::Rows(error) => after_commits(self.group_rejected(place, &tables, error)),
         })
     }
 

@@ -39,7 +39,7 @@ mod write_set;
 
 pub(super) use claims::{Claims, Found, changed_since_snapshot};
 pub(super) use column_writes::ColumnWindow;
-pub(super) use commit_errors::with_known;
+pub(super) use commit_errors::{after_commits, with_known};
 pub(super) use commit_group::CommitGroup;
 pub(super) use egt_writer::{EgtCount, EgtWriter};
 pub(super) use held_back_space::HeldBackSpace;

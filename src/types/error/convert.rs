@@ -13,7 +13,7 @@ use super::{ErrorKind, SqlError};
 impl From<StoreError> for Box<SqlError> {
     fn from(error: StoreError) -> Self {
         let kind = match &error {
-            StoreError::TableMissing(_) => ErrorKind::UndefinedTable,
+            StoreError::TableMissing(_) => ErrorKind::StoredTableMissing,
             StoreError::TableExists(_) => ErrorKind::DuplicateTable,
             StoreError::Unfit(_) => ErrorKind::InvalidTextRepresentation,
             StoreError::Underived(error) => match error.downcast_ref::<SqlError>() {

@@ -18,6 +18,8 @@ pub enum ErrorKind {
     PlanChanged,
     /// 42P01
     UndefinedTable,
+    /// 42P01: of the store, for a stored table that was there when the statement was planned.
+    StoredTableMissing,
     /// 42P07
     DuplicateTable,
     /// 42703
@@ -166,6 +168,8 @@ pub enum ErrorKind {
     TooComplex,
     /// 40001
     SerializationFailure,
+    /// 40001: a table was dropped, emptied or rewritten before anything of the statement was committed.
+    TableMoved,
     /// 40P01
     DeadlockDetected,
     /// 55P03

@@ -263,6 +263,8 @@ fn is_of_circumstances(kind: ErrorKind) -> bool {
             | K::HalfCommitted
             | K::Throttled
             | K::SerializationFailure
+            | K::TableMoved
+            | K::StoredTableMissing
             | K::DeadlockDetected
             | K::LockNotAvailable
             | K::InsufficientPrivilege
