@@ -22,7 +22,7 @@ use tablegate_types::interrupt::Interrupt;
 use tablegate_types::style::Style;
 
 use super::activity::Sessions;
-use super::catalog::Catalog;
+use super::catalog::{Announcing, Catalog};
 use super::copies::Copies;
 use super::grouping::GroupByDictionary;
 use super::in_turn::{CallsInOrder, MadeRowsInOrder, SortedUnions};
@@ -76,6 +76,8 @@ pub struct EngineConfig {
     pub scratch: Option<ScratchStore>,
     /// Further stores, each behind a schema of its name.
     pub mounts: Vec<MountedStore>,
+    /// How other gateways over a store are told of changes that they must not write into.
+    pub announcing: Announcing,
 }
 
 /// A store for temporary tables: it is empty when the server starts, and need not be durable.
@@ -104,6 +106,7 @@ impl Default for EngineConfig {
             accounts: None,
             scratch: None,
             mounts: Vec::new(),
+            announcing: Announcing::default(),
         }
     }
 }
@@ -156,7 +159,7 @@ impl Engine {
                 false => MountedStore { store: counted(Place::Mount(mount.name), mount.store), ..mount },
             });
             let stores = Stores::new(store.clone(), config.scratch.clone().map(|scratch| scratch.0), mounts.collect());
-            let catalog = Catalog::load(stores.clone(), clock.clone()).await?;
+            let catalog = Catalog::load(stores.clone(), clock.clone(), config.announcing).await?;
             let base = SessionStateBuilder::new()
                 .with_config(tuning::session_config(config.query_threads))
                 .with_runtime_env(tuning::runtime_env(config.query_memory)?)

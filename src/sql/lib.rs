@@ -74,6 +74,7 @@ mod views;
 mod workers;
 mod zeros;
 
+pub use catalog::Announcing;
 pub use engine::{Engine, EngineConfig, ScratchStore};
 pub use guest::{BrokenRule, Guest, GuestCost, GuestLocks, Guests, RefusedChangeSet};
 pub use mount::{MountName, MountNameError, MountedStore};

@@ -4,6 +4,8 @@
 
 use crate::support::azurite as service;
 
+#[path = "announced.rs"]
+mod announced;
 #[path = "blocks.rs"]
 mod blocks;
 #[path = "declarations.rs"]

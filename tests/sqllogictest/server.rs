@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::backends::memory::MemoryStore;
 use tablegate::pg::{self, PgConfig};
-use tablegate::sql::{Engine, EngineConfig, MountName, MountedStore, ScratchStore};
+use tablegate::sql::{Announcing, Engine, EngineConfig, MountName, MountedStore, ScratchStore};
 use tablegate::store::model::SystemClock;
 use tablegate::store::table::{Batch, GroupError, Promises, StoreError, StoreLayer, TableStore, Written};
 use tempfile::TempDir;
@@ -83,7 +84,9 @@ impl Server {
         let scratch = Some(ScratchStore(scratch));
         // Plans name the number of threads: golden ones are the same on every machine.
         let mounts = if mounts { mounted(backend) } else { Vec::new() };
-        let config = EngineConfig { query_threads: 2, scratch, mounts, ..EngineConfig::default() };
+        // Nobody else uses the account: nobody has to be told of anything first.
+        let announcing = Announcing { ahead: Duration::ZERO, ..Announcing::default() };
+        let config = EngineConfig { query_threads: 2, scratch, mounts, announcing, ..EngineConfig::default() };
         let engine = Engine::open(store, clock, config).await.expect("the engine opens");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");

@@ -51,6 +51,7 @@ impl Catalog {
 impl Shared {
     async fn commit(&self, staged: &StagedCatalog, rows: Vec<Batch>) -> Result<Vec<Vec<Written>>, StagedCommitError> {
         let _one_at_a_time = self.changes.lock().await;
+        staged.check_announcements()?;
         let changes = staged.changes(&self.state())?;
         if self.store.promises().atomic_groups {
             return self.commit_together(changes, rows).await;
@@ -158,7 +159,8 @@ fn note_versions(state: &mut State, versions: &HashMap<EntityKey, ETag>) -> SqlR
     for table in state.tables.values_mut() {
         if let Some(version) = versions.get(&table.declaration.entity_key()?) {
             let (declaration, relation) = (table.declaration.clone(), table.relation.clone());
-            *table = Arc::new(DeclaredTable { declaration, relation, version: Some(version.clone()) });
+            let version = Some(version.clone());
+            *table = Arc::new(DeclaredTable { declaration, relation, version, changing: None });
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ use tablegate_types::error::SqlResult;
 use uuid::Uuid;
 
 use super::access::{ACCESSES, Access};
+use super::announced::Changing;
 use super::comments::{COMMENTS, SharedComments};
 use super::entries::Entries;
 use super::sequence::{SEQUENCES, Sequence};
@@ -105,7 +106,7 @@ impl Shared {
             if let Some(known) = known {
                 state.tables.insert(declaration.placed_name(), Arc::clone(known));
             } else if is_stored(&declaration.stored_name()?) {
-                state.add(declaration, Some(entity.etag.clone()))?;
+                state.add(declaration, Some(entity.etag.clone()), Changing::of_entity(entity))?;
             } else {
                 // Somebody dropped the table behind the gateway's back.
                 obsolete.push(entity.entity.key.clone());

@@ -16,6 +16,7 @@
 //! A sequence that belongs to a table counts only while that table is declared.
 
 mod access;
+mod announced;
 mod claims;
 mod comments;
 mod commit;
@@ -23,6 +24,7 @@ mod contact;
 mod declaration;
 mod entries;
 mod entry;
+mod fence;
 mod found;
 mod load;
 mod oids;
@@ -51,6 +53,7 @@ use tablegate_store::table::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::mpsc;
+use uuid::Uuid;
 
 use self::claims::Claims;
 use self::contact::Contact;
@@ -63,6 +66,7 @@ use self::view::ObservedRelations;
 use crate::mount::MountName;
 use crate::place::{Place, PlacedName, Readers, StoredTable, Stores};
 pub(crate) use access::Access;
+pub use announced::Announcing;
 pub(crate) use comments::{SharedComments, set_comment};
 pub(super) use commit::StagedCommitError;
 pub(crate) use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition};
@@ -108,6 +112,8 @@ struct Shared {
     /// What is committed.
     state: RwLock<Arc<State>>,
     strangers: Strangers,
+    /// When that was read, or known to be so.
+    known_at: Mutex<Option<Instant>>,
     /// Names of tables that were dropped, since when.
     resting: Mutex<VecDeque<(Instant, TableName)>>,
     /// One change of entries and stored tables at a time.
@@ -124,6 +130,9 @@ struct Common {
     claims: Claims,
     /// Numbers of what only one session sees: its place, its objects, its stored tables.
     own: OwnNumbers,
+    /// Tells this gateway from others, as long as it runs.
+    gateway: String,
+    announcing: Announcing,
     /// Stored tables of transactions that ended without committing, and those of temporary tables that are gone.
     discarded: mpsc::UnboundedSender<StoredTable>,
 }
@@ -134,7 +143,7 @@ impl Catalog {
     ///
     /// # Errors
     /// When the store that the server is for cannot be read or an entry is damaged.
-    pub async fn load(stores: Stores, clock: Arc<dyn Clock>) -> SqlResult<Self> {
+    pub async fn load(stores: Stores, clock: Arc<dyn Clock>, announcing: Announcing) -> SqlResult<Self> {
         let (discarded, received) = mpsc::unbounded_channel();
         let common = Arc::new(Common {
             stores,
@@ -142,6 +151,8 @@ impl Catalog {
             observed: ObservedRelations::default(),
             claims: Claims::default(),
             own: OwnNumbers::default(),
+            gateway: Uuid::new_v4().to_string(),
+            announcing,
             discarded,
         });
         let parts = Arc::new(Parts::of(&common));
@@ -244,6 +255,7 @@ impl Shared {
             entries: tokio::sync::Mutex::default(),
             state: RwLock::default(),
             strangers: Strangers::default(),
+            known_at: Mutex::default(),
             resting: Mutex::default(),
             changes: tokio::sync::Mutex::new(()),
             next_oid: AtomicU32::new(FIRST_OID),
@@ -341,6 +353,13 @@ fn is_hidden(stored: &TableName) -> bool {
 
 fn changed_meanwhile(reason: &Rejection) -> Box<SqlError> {
     SqlError::new(ErrorKind::SerializationFailure, format!("the catalogue changed meanwhile: {reason}"))
+        .with_hint("Run the transaction again.")
+}
+
+/// Another gateway has changed a table that was to be changed, or is changing it.
+fn changed_meanwhile_by_another(table: &str) -> Box<SqlError> {
+    SqlError::new(ErrorKind::SerializationFailure, "could not serialize access due to concurrent DDL")
+        .with_detail(format!("Table \"{table}\" is being changed by another gateway, or was."))
         .with_hint("Run the transaction again.")
 }
 

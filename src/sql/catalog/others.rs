@@ -93,7 +93,7 @@ impl Shared {
     ///
     /// # Errors
     /// When the store cannot be read or an entry is damaged.
-    async fn follow(&self, moment: Instant) -> SqlResult<()> {
+    pub(super) async fn follow(&self, moment: Instant) -> SqlResult<()> {
         let _one_at_a_time = self.changes.lock().await;
         let mut entries = self.entries.lock().await;
         // While this call waited for another one to read the catalogue, that one may have read all that it needs.
@@ -106,12 +106,12 @@ impl Shared {
     async fn renew(&self, entries: &mut Entries) -> SqlResult<()> {
         let is_newer = entries.renew(&*self.store.reader(), &catalog_table()?).await?;
         self.contact.answered();
-        if !is_newer {
-            return Ok(());
+        if is_newer {
+            let read = self.read(entries, None)?;
+            self.raise_oids_to(read.state.next_oid(self.place));
+            self.change_state(|current| *current = read.state);
         }
-        let read = self.read(entries, None)?;
-        self.raise_oids_to(read.state.next_oid(self.place));
-        self.change_state(|current| *current = read.state);
+        *self.known_at.lock().unwrap_or_else(PoisonError::into_inner) = entries.read_at();
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use tablegate_store::table::{IfMatch, Operation};
 use tablegate_types::error::SqlResult;
 
 use super::access::{self, Access};
+use super::announced::Announcement;
 use super::claims::Claim;
 use super::comments::SharedComments;
 use super::declaration::Declaration;
@@ -51,6 +52,8 @@ pub struct StagedCatalog {
     /// What was committed under the claimed names when they were claimed. Changes are made to that: what another gateway
     /// has committed there since may be known by the time of the commit, and is not to be written over.
     seen: BTreeMap<PlacedName, Seen>,
+    /// That others know of changes before they are committed.
+    announcements: Vec<Arc<Announcement>>,
 }
 
 #[derive(Debug, Clone)]
@@ -195,6 +198,33 @@ impl StagedCatalog {
         self.claims.push(Arc::new(claim));
     }
 
+    /// The table of this number as it was when its name was claimed.
+    pub(super) fn seen_table(&self, oid: u32) -> Option<Arc<DeclaredTable>> {
+        self.seen.values().filter_map(|seen| seen.table.clone()).find(|table| table.declaration.oid == oid)
+    }
+
+    /// Keeps an announcement until the transaction ends.
+    pub(crate) fn keep_announcement(&mut self, announcement: Announcement) {
+        self.announcements.push(Arc::new(announcement));
+    }
+
+    pub(super) fn has_announced(&self, oid: u32) -> bool {
+        self.announcements.iter().any(|announcement| announcement.table() == oid)
+    }
+
+    /// # Errors
+    /// 40001 when other gateways may not heed one of them any more.
+    pub(super) fn check_announcements(&self) -> SqlResult<()> {
+        self.announcements.iter().try_for_each(|announcement| announcement.check_holds())
+    }
+
+    /// The version that the entry of a table must have: that of its announcement, or the one that was seen.
+    fn version_before(&self, base: &State, known: Option<&Arc<DeclaredTable>>) -> IfMatch {
+        let announced = known.and_then(|table| base.tables.get(&table.declaration.placed_name()));
+        let announced = announced.filter(|table| self.announcements.iter().any(|a| a.stands_in(table)));
+        announced.or(known).and_then(|table| table.version.clone()).map_or(IfMatch::Any, IfMatch::ETag)
+    }
+
     /// The table that a change of this name is a change of.
     fn table_before<'a>(&'a self, base: &'a State, name: &PlacedName) -> Option<&'a Arc<DeclaredTable>> {
         self.seen.get(name).map_or_else(|| base.tables.get(name), |seen| seen.table.as_ref())
@@ -334,7 +364,7 @@ impl StagedCatalog {
         }
         for (name, staged) in &self.tables {
             let known = self.table_before(base, name);
-            let version = || known.and_then(|t| t.version.clone()).map_or(IfMatch::Any, IfMatch::ETag);
+            let version = || self.version_before(base, known);
             operations.extend(match (known, staged) {
                 (None, None) => None,
                 (None, Some(new)) => Some(Operation::Insert(new.declaration.to_entity()?)),

@@ -7,6 +7,7 @@ use tablegate_store::model::{ETag, TableName};
 use tablegate_types::error::SqlResult;
 
 use super::access::Access;
+use super::announced::Changing;
 use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found::is_found_oid;
@@ -47,6 +48,8 @@ pub(super) struct DeclaredTable {
     pub relation: Arc<Relation>,
     /// The version of its entry; none while it is not committed.
     pub version: Option<ETag>,
+    /// That it is being changed.
+    pub changing: Option<Changing>,
 }
 
 impl DeclaredTable {
@@ -54,16 +57,22 @@ impl DeclaredTable {
     /// XX001 when the declaration contradicts itself.
     pub(super) fn new(declaration: Declaration, version: Option<ETag>) -> SqlResult<Self> {
         let relation = Arc::new(declaration.relation()?);
-        Ok(Self { declaration, relation, version })
+        Ok(Self { declaration, relation, version, changing: None })
     }
 }
 
 impl State {
     /// # Errors
     /// XX001 when the declaration contradicts itself.
-    pub(super) fn add(&mut self, declaration: Declaration, version: Option<ETag>) -> SqlResult<()> {
+    pub(super) fn add(
+        &mut self,
+        declaration: Declaration,
+        version: Option<ETag>,
+        changing: Option<Changing>,
+    ) -> SqlResult<()> {
         let name = declaration.placed_name();
-        self.tables.insert(name, Arc::new(DeclaredTable::new(declaration, version)?));
+        let table = DeclaredTable { changing, ..DeclaredTable::new(declaration, version)? };
+        self.tables.insert(name, Arc::new(table));
         Ok(())
     }
 

@@ -186,7 +186,7 @@ impl Shared {
     }
 
     /// Writes an entry that is this gateway's, with its condition; `None` when somebody else was there.
-    async fn write_own_entry(&self, operation: Operation) -> SqlResult<Option<ETag>> {
+    pub(super) async fn write_own_entry(&self, operation: Operation) -> SqlResult<Option<ETag>> {
         let batch = Batch::single(catalog_table()?, operation).map_err(|error| too_large(&error))?;
         match self.store.commit(batch).await {
             Ok(written) => Ok(written.into_iter().find_map(|written| match written {

@@ -229,6 +229,19 @@ impl Relation {
             && same_columns
     }
 
+    /// Whether what is written for `earlier` may be written to what is declared here: of an open table that one may have
+    /// columns which were only seen.
+    pub fn declares_as(&self, earlier: &Relation) -> bool {
+        let same_columns = match self.open && earlier.open {
+            true => self.columns.iter().filter(|column| !column.hidden).all(|column| earlier.columns.contains(column)),
+            false => self.open == earlier.open && self.columns == earlier.columns,
+        };
+        self.oid == earlier.oid
+            && self.stored == earlier.stored
+            && self.constraints == earlier.constraints
+            && same_columns
+    }
+
     /// The columns that a write must treat in a way of their own: a newly declared one makes earlier plans stale.
     fn declared_beyond_type(&self) -> impl Iterator<Item = &str> {
         let needs = |c: &&RelationColumn| {

@@ -164,6 +164,11 @@ impl Session {
             dropped.contains(&owner.column) || (owner.identity && uncounted.contains(&owner.column))
         };
         self.drop_sequences_of(&reads.catalog, relation, is_dropped, cascade).await?;
+        let goes_through_rows =
+            !checks.is_empty() || alteration.rewrite(relation, &alteration.after.relation()?).is_some();
+        if goes_through_rows {
+            Box::pin(self.announce(relation)).await?;
+        }
         let declaration = self.carry_out(relation, &alteration).await?;
         let after = declaration.relation()?;
         for check in checks {
@@ -175,6 +180,16 @@ impl Session {
             }
         }
         self.transaction.catalog_mut().put(declaration)
+    }
+
+    /// Tells other gateways that may write to the table that it is being changed, and waits until they know.
+    async fn announce(&mut self, relation: &Relation) -> SqlResult<()> {
+        let catalog = self.engine.catalog();
+        if let Some(announcement) = catalog.announce(relation, self.transaction.catalog()).await? {
+            self.transaction.catalog_mut().keep_announcement(announcement);
+            tokio::time::sleep(catalog.announced_ahead()).await;
+        }
+        Ok(())
     }
 
     /// Sets what an ALTER COLUMN says of the sequence of an identity.

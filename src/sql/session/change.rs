@@ -317,6 +317,7 @@ impl Session {
     /// 0A000 for a table of a place without a store.
     pub(super) fn direct_writer(&self, relation: &Arc<Relation>, command: &'static str) -> SqlResult<EgtWriter> {
         let store = self.engine.stores().at(relation.place())?.clone();
+        let store = self.engine.catalog().fenced(store, relation);
         let mut writer = EgtWriter::new(store, relation.clone()).with_report(self.report(relation, command));
         let is_observed = self.transaction.observed_statement().is_some() && relation.place() == Place::Public;
         if is_observed || self.extent.is_some() {

@@ -67,6 +67,7 @@ impl Session {
                 continue;
             }
             let store = self.engine.stores().at(relation.place())?.clone();
+            let store = self.engine.catalog().fenced(store, &relation);
             let report = self.report(&relation, "COMMIT");
             let mut writer = EgtWriter::new(store, relation).with_report(report);
             if self.extent.is_some() {

@@ -102,11 +102,22 @@ impl Session {
         self.handles.advisory.end_transaction();
     }
 
+    /// Looks whether the tables that were written to are still what they were, where other gateways may change them.
+    async fn check_tables(&self, collected: &Collected) -> SqlResult<()> {
+        let catalog = self.engine.catalog();
+        if !catalog.is_shared() {
+            return Ok(());
+        }
+        catalog.check_found(&collected.writes.found_tables()).await?;
+        let written: Vec<_> = collected.writes.tables().cloned().collect();
+        catalog.check_declared(&written, &collected.catalog).await
+    }
+
     async fn commit_collected(&mut self, mut collected: Collected, is_block: bool) -> SqlResult<()> {
         self.handles.listener.check_commit()?;
         // Rarely has anything to do: its future must not make those of all commits larger.
         Box::pin(self.end_temporary(&mut collected)).await?;
-        if let Err(error) = Box::pin(self.engine.catalog().check_found(&collected.writes.found_tables())).await {
+        if let Err(error) = Box::pin(self.check_tables(&collected)).await {
             self.record_rollback(&collected);
             return Err(error);
         }

@@ -2,9 +2,11 @@
 //!
 //! What is known of the catalogue may be a second old, and the stored table that it names may be gone by then. A statement
 //! that has committed nothing learns of that by asking, and its client does not. In a block the rows that were read before
-//! are those of another table: it is for the client to begin again.
+//! are those of another table: it is for the client to begin again. A statement on a table that another gateway is changing
+//! waits for the end of that.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use datafusion::common::ScalarValue;
 use futures::{StreamExt, stream};
@@ -18,6 +20,10 @@ use crate::relation::{Relation, RelationKind};
 
 /// So often a statement is run again whose tables are moved each time.
 const RUNS_AGAIN_MAX: usize = 5;
+/// So long a statement waits at most for the change of a table to end that another gateway makes, unless `lock_timeout` is less.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it looks at what is known of that, which asks nobody.
+const LOOKS_EVERY: Duration = Duration::from_millis(50);
 
 impl Session {
     /// Runs a statement where other gateways may move its tables.
@@ -28,6 +34,8 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         let may_repeat = !self.transaction.is_open();
+        let patience = self.settings.lock_timeout().map_or(PATIENCE, |timeout| timeout.min(PATIENCE));
+        let patient_until = Instant::now() + patience;
         let mut runs_left = if may_repeat { RUNS_AGAIN_MAX } else { 0 };
         loop {
             let version = self.engine.catalog().version();
@@ -42,6 +50,13 @@ impl Session {
                 ran => return ran.map(told_later),
             };
             let followed = self.engine.catalog().follow().await;
+            if let Some(changing) = self.told_of_changing(prepared) {
+                if !may_repeat || !self.wait_for_change(prepared, patient_until).await {
+                    return Err(changing);
+                }
+                drop(self.transaction.fail());
+                continue;
+            }
             if runs_left == 0 || followed.is_err() || self.engine.catalog().version() == version {
                 return Err(self.told_of_moved(prepared, error));
             }
@@ -49,6 +64,23 @@ impl Session {
             // What it has collected is of the table that is gone.
             drop(self.transaction.fail());
         }
+    }
+
+    /// The error of a statement on tables that another gateway is changing.
+    fn told_of_changing(&self, prepared: &Prepared) -> Option<Box<SqlError>> {
+        let catalog = self.engine.catalog();
+        prepared.plan.relations().into_iter().find_map(|relation| catalog.told_of_changing(relation))
+    }
+
+    /// Waits until no other gateway is changing the tables of a statement; false if it still is by then.
+    async fn wait_for_change(&self, prepared: &Prepared, until: Instant) -> bool {
+        while self.told_of_changing(prepared).is_some() {
+            if Instant::now() >= until {
+                return false;
+            }
+            tokio::time::sleep(LOOKS_EVERY).await;
+        }
+        true
     }
 
     fn told_of_moved(&self, prepared: &Prepared, error: Box<SqlError>) -> Box<SqlError> {

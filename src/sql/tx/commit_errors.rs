@@ -55,7 +55,10 @@ pub(super) fn commit_error(relation: &Relation, error: CommitError) -> Box<SqlEr
     match error {
         CommitError::Store(StoreError::TableMissing(_)) => {
             SqlError::new(ErrorKind::TableMoved, "could not serialize access due to concurrent DDL")
-                .with_detail(format!("Table \"{}\" was dropped, emptied or rewritten meanwhile.", relation.name))
+                .with_detail(format!(
+                    "Table \"{}\" was dropped, emptied, changed or rewritten meanwhile.",
+                    relation.name
+                ))
                 .with_hint("Run the transaction again.")
         }
         CommitError::Store(error) => error.into(),
