@@ -291,5 +291,5 @@ impl Session {
 }
 
 fn is_there_meanwhile(error: &SqlError, command: &CreateTableCommand) -> bool {
-    command.create.if_not_exists && error.kind == ErrorKind::DuplicateTable
+    command.if_not_exists && error.kind == ErrorKind::DuplicateTable
 }
