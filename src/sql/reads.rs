@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt, stream};
 use tablegate_store::model::{EntityKey, StoredEntity};
 use tablegate_store::table::KeyRange;
 use tablegate_types::error::SqlResult;
@@ -16,6 +18,9 @@ use crate::read_log::ReadLog;
 use crate::relation::Relation;
 use crate::statistics::Meter;
 use crate::tx::OwnWrites;
+
+/// So many entities are asked for at the same time where each is read on its own.
+const READ_AT_ONCE: usize = 16;
 
 /// The view of one statement. Plans do not hold it: they find it in the session configuration when they start to run,
 /// so a plan can be kept and run again on a later snapshot.
@@ -161,6 +166,17 @@ impl Reads {
             log.add_key(table, key);
         }
         Ok(self.readers.of(table)?.get(table, key).await?)
+    }
+
+    /// The same of many, in the order of their keys, some of them at the same time: each may take a request.
+    pub(crate) fn get_each<'a>(
+        &'a self,
+        table: &'a StoredTable,
+        keys: &'a [EntityKey],
+    ) -> impl Stream<Item = SqlResult<Option<StoredEntity>>> + Send + 'a {
+        // Boxed one by one: a stream of futures that borrow is not known to be `Send` otherwise.
+        let requests: Vec<BoxFuture<'a, _>> = keys.iter().map(|key| self.get(table, key).boxed()).collect();
+        stream::iter(requests).buffered(READ_AT_ONCE)
     }
 }
 

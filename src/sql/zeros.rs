@@ -37,16 +37,16 @@ impl OptimizerRule for BothZeros {
 /// # Errors
 /// None are expected: walking through an expression returns a `Result`, but nothing in it fails.
 pub(crate) fn with_both_zeros(expr: Expr) -> Result<Transformed<Expr>> {
-    expr.transform_up(|part| match part {
-        Expr::InList(mut list) => match missing_zero(&list) {
-            Some(zero) => {
-                list.list.push(zero);
-                Ok(Transformed::yes(Expr::InList(list)))
-            }
-            None => Ok(Transformed::no(Expr::InList(list))),
-        },
-        other => Ok(Transformed::no(other)),
-    })
+    expr.transform_up(|part| Ok(as_list_of_both(part)))
+}
+
+/// The same of one node of an expression.
+pub(crate) fn as_list_of_both(part: Expr) -> Transformed<Expr> {
+    let Expr::InList(mut list) = part else { return Transformed::no(part) };
+    let zero = missing_zero(&list);
+    let is_missing = zero.is_some();
+    list.list.extend(zero);
+    Transformed::new_transformed(Expr::InList(list), is_missing)
 }
 
 fn missing_zero(list: &InList) -> Option<Expr> {

@@ -80,6 +80,11 @@ impl DeclaredTable {
         self.changing.as_ref().is_some_and(|changing| changing.content.by != this && changing.seen.elapsed() < lapses)
     }
 
+    /// Whether its entry says this.
+    fn says(&self, content: &Content) -> bool {
+        self.changing.as_ref().is_some_and(|changing| changing.content.change == content.change)
+    }
+
     /// Whether this gateway has announced that it changes it.
     pub(super) fn is_changed_by(&self, this: &str) -> bool {
         self.changing.as_ref().is_some_and(|changing| changing.content.by == this)
@@ -151,7 +156,7 @@ impl Announcement {
 
     /// Whether the entry of this table says it.
     pub(super) fn stands_in(&self, table: &DeclaredTable) -> bool {
-        table.changing.as_ref().is_some_and(|changing| changing.content.change == self.content.change)
+        table.says(&self.content)
     }
 
     /// # Errors
@@ -231,9 +236,7 @@ impl Shared {
 
     /// The table, while this announcement stands in its entry.
     fn announced(&self, name: &PlacedName, content: &Content) -> Option<Arc<DeclaredTable>> {
-        let table = self.state().tables.get(name)?.clone();
-        let is_it = table.changing.as_ref().is_some_and(|changing| changing.content.change == content.change);
-        is_it.then_some(table)
+        self.state().tables.get(name).filter(|table| table.says(content)).cloned()
     }
 
     /// Writes an announcement beside the declaration of this version; false when that is another one by now.

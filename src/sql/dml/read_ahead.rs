@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use futures::TryStreamExt;
 use tablegate_store::model::{EntityKey, StoredEntity};
 use tablegate_types::error::SqlResult;
 
@@ -11,8 +10,6 @@ use super::writes::Writes;
 
 /// So many rows are read ahead: they are in memory together.
 pub(super) const ROWS_AHEAD: usize = 64;
-/// So many of them are asked for at the same time.
-const AT_ONCE: usize = 16;
 
 /// What was read ahead. Where it is outdated by the time that it is written, its version says so.
 #[derive(Debug, Default)]
@@ -26,25 +23,29 @@ impl ReadAhead {
 }
 
 impl Writes<'_> {
-    /// Reads the rows that are looked at next, [`ROWS_AHEAD`] at most; nothing where locks bind everybody: there a row is looked at
-    /// when it is locked, and that takes no request.
+    /// Whether rows are read ahead: not where locks bind everybody. There a row is looked at when it is locked, and that takes no
+    /// request.
+    pub(super) fn reads_ahead(&self) -> bool {
+        self.claims().is_none()
+    }
+
+    /// Reads the rows that are looked at next, [`ROWS_AHEAD`] at most.
     ///
     /// # Errors
     /// When the store fails.
     pub(super) async fn read_ahead(&mut self, keys: impl Iterator<Item = EntityKey>) -> SqlResult<()> {
-        if self.claims().is_some() {
+        if !self.reads_ahead() {
             return Ok(());
         }
-        let (reads, table) = (&self.reads, &self.relation.stored);
-        let read = |key: EntityKey| async move { Ok((key.clone(), reads.get(table, &key).await?)) }.boxed();
-        let requests: Vec<BoxFuture<'_, SqlResult<_>>> = keys.map(read).collect();
-        self.ahead = ReadAhead(stream::iter(requests).buffer_unordered(AT_ONCE).try_collect().await?);
+        let keys: Vec<EntityKey> = keys.collect();
+        let read: Vec<_> = self.reads.get_each(&self.relation.stored, &keys).try_collect().await?;
+        self.ahead = ReadAhead(keys.into_iter().zip(read).collect());
         Ok(())
     }
 
     /// The same of a row that was read in another way.
     pub(super) fn has_read(&mut self, stored: &StoredEntity) {
-        if self.claims().is_none() {
+        if self.reads_ahead() {
             self.ahead = ReadAhead([(stored.entity.key.clone(), Some(stored.clone()))].into());
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::filter;
 use arrow::datatypes::Schema;
+use arrow::record_batch::RecordBatch;
 use tablegate_store::model::{ETag, EntityKey, EntityKeys, StoredEntity};
 use tablegate_store::table::KnownEntities;
 use tablegate_types::error::SqlResult;
@@ -15,6 +16,7 @@ use super::looked_for::LookedFor;
 use super::read_ahead::ROWS_AHEAD;
 use super::set_clause::SetClause;
 use super::target::TargetColumn;
+use super::update::etag_at;
 use super::writes::{Change, Writes};
 use crate::plan::Planner;
 use crate::relation::Relation;
@@ -66,22 +68,30 @@ impl RowUpdate {
         self.set.assigns_key()
     }
 
-    /// Reads what is needed of rows that are written next, from this one on, before each of them is written by [`RowUpdate::write`].
+    /// Writes rows one by one: those under these keys, of a batch with their versions. `values` are those of its changed columns.
     ///
     /// # Errors
-    /// When the store fails.
-    pub(super) async fn read_ahead(
+    /// As [`RowUpdate::write`].
+    pub(super) async fn write_each(
         &self,
         writes: &mut Writes<'_>,
         keys: &[EntityKey],
+        batch: &RecordBatch,
         values: &[ArrayRef],
-        row: usize,
     ) -> SqlResult<()> {
         // Where it is committed as it comes, a row of which no property goes is changed without a look at it.
-        let whole = self.changes.rows_with_all_values(values, keys.len());
-        let is_read = |row: &usize| !writes.is_direct() || !whole.value(*row) || self.assigns_key();
-        let read: Vec<usize> = (row..keys.len().min(row + ROWS_AHEAD)).filter(is_read).collect();
-        writes.read_ahead(read.into_iter().map(|row| keys[row].clone())).await
+        let is_blind = writes.is_direct() && !self.assigns_key();
+        let whole = writes.reads_ahead().then(|| self.changes.rows_with_all_values(values, keys.len()));
+        for (row, key) in keys.iter().enumerate() {
+            if row % ROWS_AHEAD == 0
+                && let Some(whole) = &whole
+            {
+                let next = (row..keys.len().min(row + ROWS_AHEAD)).filter(|row| !is_blind || !whole.value(*row));
+                writes.read_ahead(next.map(|row| keys[row].clone())).await?;
+            }
+            self.write(writes, key, &etag_at(batch, row)?, values, row).await?;
+        }
+        Ok(())
     }
 
     /// Writes one row: the values of its changed columns stand in `values`, at `row`.

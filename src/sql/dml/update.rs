@@ -18,7 +18,6 @@ use super::changed_rows::BoundChanges;
 use super::found_rows::{FoundRows, write_together};
 use super::kept_rows::KeptRows;
 use super::others::{OtherColumns, from_of};
-use super::read_ahead::ROWS_AHEAD;
 use super::recheck::Recheck;
 use super::returning::Returning;
 use super::row_update::RowUpdate;
@@ -181,14 +180,7 @@ impl PreparedUpdate {
 
     async fn write_one_by_one(&self, batch: &RecordBatch, writes: &mut Writes<'_>) -> SqlResult<()> {
         let values = &batch.columns()[IDENTITY_COLUMNS..];
-        let keys = keys_of_batch(batch)?;
-        for (row, key) in keys.iter().enumerate() {
-            if row % ROWS_AHEAD == 0 {
-                self.rows.read_ahead(writes, &keys, values, row).await?;
-            }
-            self.rows.write(writes, key, &etag_at(batch, row)?, values, row).await?;
-        }
-        Ok(())
+        self.rows.write_each(writes, &keys_of_batch(batch)?, batch, values).await
     }
 }
 

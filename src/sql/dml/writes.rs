@@ -436,20 +436,27 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// When the store fails.
     pub(crate) async fn newest(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
-        match (self.own_image(key)?, self.claims()) {
-            (Some(image), _) => Ok(image),
-            (None, Some(claims)) => claims.now(&self.relation, key).await,
-            (None, None) => self.as_stored(key).await,
+        match self.own_image(key)? {
+            Some(image) => Ok(image),
+            None => self.newest_stored(key).await,
         }
     }
 
-    /// The whole of an entity that was read in this version.
+    /// The same of an entity that the transaction has not written.
+    async fn newest_stored(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+        match self.claims() {
+            Some(claims) => claims.now(&self.relation, key).await,
+            None => self.as_stored(key).await,
+        }
+    }
+
+    /// The whole of an entity that was read in this version, and that the transaction has not written.
     ///
     /// # Errors
     /// 40001 when it has another one by now: what the change was computed from is outdated. Where locks bind everybody it was looked at
     /// when it was locked. When the store fails.
     async fn stored_as_read(&self, key: &EntityKey, etag: &ETag) -> SqlResult<Option<StoredEntity>> {
-        let found = self.newest(key).await?;
+        let found = self.newest_stored(key).await?;
         let is_outdated = self.claims().is_none() && found.as_ref().is_some_and(|found| found.etag != *etag);
         if is_outdated { Err(changed_since_snapshot(&self.relation, key, Found::Changed)) } else { Ok(found) }
     }

@@ -24,7 +24,7 @@ use crate::engine::Engine;
 use crate::expr::{folded_over, has_constant_part, parameter_number, parameter_value};
 use crate::plan::unnest::ONE_ROW;
 use crate::reads::Reads;
-use crate::zeros::with_both_zeros;
+use crate::zeros::{as_list_of_both, with_both_zeros};
 
 type Exprs = Arc<[Arc<dyn PhysicalExpr>]>;
 
@@ -180,12 +180,13 @@ impl RunOutputs {
 /// # Errors
 /// Those of computing it.
 pub(super) fn in_run(expr: &Expr, read: &DFSchemaRef, run: &Run<'_>) -> SqlResult<Expr> {
-    let expr = with_both_zeros(with_parameters(expr, run.parameters)?)?.data;
+    let expr = with_parameters(expr, run.parameters)?;
     if !has_constant_part(&expr)? {
         return Ok(expr);
     }
     let is_quick = !expr.exists(|part| Ok(may_take_long(part)))?;
-    aside_unless(is_quick, || folded_over(expr, read, run.moment()))
+    let folded = aside_unless(is_quick, || folded_over(expr, read, run.moment()))?;
+    Ok(with_both_zeros(folded)?.data)
 }
 
 /// An expression with values in the places of its parameters.
@@ -194,7 +195,7 @@ fn with_parameters(expr: &Expr, parameters: &[ScalarValue]) -> Result<Expr> {
         return Ok(expr.clone());
     }
     let expr = expr.clone().transform(|expr| {
-        let Expr::Placeholder(placeholder) = &expr else { return Ok(Transformed::no(expr)) };
+        let Expr::Placeholder(placeholder) = &expr else { return Ok(as_list_of_both(expr)) };
         let number = parameter_number(&placeholder.id).and_then(|number| number.checked_sub(1));
         let Some(value) = number.and_then(|number| parameters.get(number)) else { return Ok(Transformed::no(expr)) };
         let sql_type = placeholder.field.as_ref().map_or(SqlType::Text, |field| SqlType::of_field(field));

@@ -5,7 +5,7 @@ use tablegate_types::privileges::{ObjectKind, Privileges};
 
 use crate::syntax::dialect::comment::CommentSubject;
 use crate::syntax::dialect::copy::CopySource;
-use crate::syntax::{AlterAction, Command, CursorCommand, GrantCommand, LockMode, wanted_by, wanted_of_tables};
+use crate::syntax::{AlterAction, Command, CursorCommand, GrantCommand, TableMode, wanted_by, wanted_of_tables};
 
 /// One thing that a statement needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,11 +104,11 @@ pub(crate) fn demands(command: &Command) -> Vec<Demand> {
 }
 
 /// Any of these is enough, as in PostgreSQL.
-fn wanted_to_lock(mode: LockMode) -> Wanted {
+fn wanted_to_lock(mode: TableMode) -> Wanted {
     let changes = Privileges::UPDATE | Privileges::DELETE | Privileges::TRUNCATE;
     Wanted::OneOf(match mode {
-        LockMode::AccessShare => Privileges::SELECT,
-        LockMode::RowExclusive => changes | Privileges::INSERT,
+        TableMode::AccessShare => Privileges::SELECT,
+        TableMode::RowExclusive => changes | Privileges::INSERT,
         _ => changes,
     })
 }

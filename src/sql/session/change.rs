@@ -23,8 +23,9 @@ use crate::progress::{Report, Writer};
 use crate::reads::Reads;
 use crate::relation::{Relation, RelationKind};
 use crate::settings::Autocommit;
+use crate::syntax::TableMode;
 use crate::syntax::{Command, Isolation};
-use crate::tx::{Claims, EgtCount, EgtWriter, TableMode, with_known};
+use crate::tx::{Claims, EgtCount, EgtWriter, with_known};
 
 /// How often a change is run before the client learns of the conflicts (40001).
 const RUNS_MAX: usize = 100;

@@ -14,8 +14,8 @@ use crate::outcome::{CommandTag, Outcome};
 use crate::place::PlacedName;
 use crate::plan::{placed_name, resolve_column, schema_and_table};
 use crate::relation::Relation;
+use crate::syntax::TableMode;
 use crate::syntax::dialect::comment::{CommentCommand, CommentSubject};
-use crate::tx::TableMode;
 
 /// What is claimed to change the comments on schemas and databases: no table's name.
 const SHARED_COMMENTS: &str = "comments\0";

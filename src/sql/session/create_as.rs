@@ -23,9 +23,10 @@ use crate::outcome::{CommandTag, Outcome, ResultColumn};
 use crate::place::PlacedName;
 use crate::plan::PlannedQuery;
 use crate::relation::Relation;
+use crate::syntax::TableMode;
 use crate::syntax::dialect::create_as::CreateAsCommand;
 use crate::syntax::{Command, CreateTableCommand, TableOption, TableOptions, parse};
-use crate::tx::{LoadError, TableLoader, TableMode};
+use crate::tx::{LoadError, TableLoader};
 
 impl Session {
     pub(super) async fn create_table_as(

@@ -17,8 +17,8 @@ use crate::outcome::{CommandTag, Outcome};
 use crate::place::{Place, PlacedName};
 use crate::plan::schema_and_table;
 use crate::relation::{Relation, RelationKind};
+use crate::syntax::TableMode;
 use crate::syntax::{CreateTableCommand, DropObjects, Truncate};
-use crate::tx::TableMode;
 use crate::views::Needed;
 
 impl Session {

@@ -12,8 +12,8 @@ use crate::dml::find_target;
 use crate::outcome::{CommandTag, Outcome, RowStream};
 use crate::plan::schema_and_table;
 use crate::relation::Relation;
-use crate::syntax::{LockCommand, LockMode};
-use crate::tx::{Claims, TableMode};
+use crate::syntax::{LockCommand, TableMode};
+use crate::tx::Claims;
 
 impl Session {
     pub(super) async fn run_lock(&mut self, lock: &LockCommand) -> SqlResult<Outcome> {
@@ -21,7 +21,7 @@ impl Session {
             let message = "LOCK TABLE can only be used in transaction blocks";
             return Err(SqlError::new(ErrorKind::NoActiveTransaction, message));
         }
-        let mode = table_mode(lock.mode);
+        let mode = lock.mode;
         let mut bind_everybody = true;
         for name in &lock.tables {
             for relation in self.lockable(name).await? {
@@ -81,18 +81,5 @@ pub(super) fn held_with(stream: RowStream, locks: Option<Claims>) -> RowStream {
             let _held = &locks;
             batch
         })),
-    }
-}
-
-fn table_mode(mode: LockMode) -> TableMode {
-    match mode {
-        LockMode::AccessShare => TableMode::AccessShare,
-        LockMode::RowShare => TableMode::RowShare,
-        LockMode::RowExclusive => TableMode::RowExclusive,
-        LockMode::ShareUpdateExclusive => TableMode::ShareUpdateExclusive,
-        LockMode::Share => TableMode::Share,
-        LockMode::ShareRowExclusive => TableMode::ShareRowExclusive,
-        LockMode::Exclusive => TableMode::Exclusive,
-        LockMode::AccessExclusive => TableMode::AccessExclusive,
     }
 }

@@ -16,7 +16,8 @@ use crate::outcome::{Outcome, Rows, RowsTag};
 use crate::plan::{Meant, MeantQuery, Planner, Tables};
 use crate::reads::Reads;
 use crate::syntax::Command;
-use crate::tx::{Claims, TableMode};
+use crate::syntax::TableMode;
+use crate::tx::Claims;
 
 /// A statement with locking sub-queries, which run before it.
 pub(super) struct LockingStatement {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
-use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt};
 use tablegate_store::model::{Entity, EntityKey, EntityKeys, Properties, PropertyName};
 use tablegate_store::table::NewEntities;
 use tablegate_types::edm;
@@ -27,8 +26,6 @@ use crate::tx::{LoadError, TableLoader};
 
 /// Columns the query begins with: PartitionKey and RowKey.
 const KEY_COLUMNS: usize = 2;
-/// So many rows are asked for at the same time where each is read on its own.
-const READ_AT_ONCE: usize = 16;
 
 impl Session {
     /// Moves a table to a new stored table, its rows changed on the way. The declaration gets the new stored name.
@@ -87,9 +84,7 @@ impl Copy<'_> {
         }
         let old_keys = keys_of_batch(batch)?;
         let new_keys = self.new_keys(&values, batch.num_rows())?;
-        let read = |key| self.reads.get(&self.before.stored, key).boxed();
-        let requests: Vec<BoxFuture<'_, SqlResult<_>>> = old_keys.iter().map(read).collect();
-        let mut stored = stream::iter(requests).buffered(READ_AT_ONCE);
+        let mut stored = self.reads.get_each(&self.before.stored, &old_keys);
         for (row, old_key) in old_keys.iter().enumerate() {
             let Some(stored) = stored.try_next().await?.flatten() else { continue };
             let properties = self.properties(stored.entity.properties, &values, row)?;

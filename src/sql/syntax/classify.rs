@@ -13,7 +13,7 @@ use super::index::CreateIndexCommand;
 use super::view::CreateViewCommand;
 use super::{
     AlterCommand, Command, CreateTableCommand, Discarded, DropObjects, ExecuteCommand, InsertCommand, LockCommand,
-    LockMode, NotifyCommand, ParsedChange, RenameIndex, SetCommand, Truncate, dotted, fold, is_significant, keyword,
+    NotifyCommand, ParsedChange, RenameIndex, SetCommand, TableMode, Truncate, dotted, fold, is_significant, keyword,
 };
 use crate::syntax::SetConfig;
 
@@ -116,14 +116,14 @@ fn lock_command(lock: ast::Lock) -> LockCommand {
     LockCommand {
         tables: lock.tables.into_iter().map(|target| target.name.into()).collect(),
         mode: match lock.lock_mode {
-            Some(M::AccessShare) => LockMode::AccessShare,
-            Some(M::RowShare) => LockMode::RowShare,
-            Some(M::RowExclusive) => LockMode::RowExclusive,
-            Some(M::ShareUpdateExclusive) => LockMode::ShareUpdateExclusive,
-            Some(M::Share) => LockMode::Share,
-            Some(M::ShareRowExclusive) => LockMode::ShareRowExclusive,
-            Some(M::Exclusive) => LockMode::Exclusive,
-            None | Some(M::AccessExclusive) => LockMode::AccessExclusive,
+            Some(M::AccessShare) => TableMode::AccessShare,
+            Some(M::RowShare) => TableMode::RowShare,
+            Some(M::RowExclusive) => TableMode::RowExclusive,
+            Some(M::ShareUpdateExclusive) => TableMode::ShareUpdateExclusive,
+            Some(M::Share) => TableMode::Share,
+            Some(M::ShareRowExclusive) => TableMode::ShareRowExclusive,
+            Some(M::Exclusive) => TableMode::Exclusive,
+            None | Some(M::AccessExclusive) => TableMode::AccessExclusive,
         },
         nowait: lock.nowait,
     }

@@ -146,19 +146,24 @@ pub(crate) struct Truncate {
 #[derive(Debug, Clone)]
 pub(crate) struct LockCommand {
     pub tables: Vec<QualifiedName>,
-    pub mode: LockMode,
+    pub mode: TableMode,
     pub nowait: bool,
 }
 
+/// How strongly a table is locked, in the order of PostgreSQL's table 13.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LockMode {
+pub(crate) enum TableMode {
+    /// SELECT.
     AccessShare,
+    /// SELECT FOR UPDATE and its like.
     RowShare,
+    /// INSERT, UPDATE, DELETE.
     RowExclusive,
     ShareUpdateExclusive,
     Share,
     ShareRowExclusive,
     Exclusive,
+    /// DROP TABLE, TRUNCATE; LOCK TABLE without a mode.
     AccessExclusive,
 }
 

@@ -63,8 +63,8 @@ pub(super) use self::alteration::{AlterAction, AlterCommand, ColumnChange};
 pub(super) use self::build::{MadeRows, balanced, column_of, is_null, made_query, not, number};
 use self::command::ParsedChange;
 pub(super) use self::command::{
-    Command, Discarded, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand, LockCommand, LockMode,
-    NotifyCommand, RenameIndex, Truncate,
+    Command, Discarded, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand, LockCommand, NotifyCommand,
+    RenameIndex, TableMode, Truncate,
 };
 pub(super) use self::definition::{
     ColumnDefinition, ColumnOption, ConstraintKind, CreateTableCommand, ForeignKey, KeyColumns, Matching, OnCommit,

@@ -11,9 +11,10 @@ use tablegate_store::model::{ETag, EntityKey, EntityKeys, StoredEntity};
 use tablegate_store::table::{AtOnce, ScanColumns, TableReader, TableStore};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::locks::{HeldLocks, LockError, LockWait, Locks, Mark, TableMode};
+use super::locks::{HeldLocks, LockError, LockWait, Locks, Mark};
 use crate::place::{Place, StoredTable, Stores};
 use crate::relation::Relation;
+use crate::syntax::TableMode;
 
 /// The locks of one transaction.
 #[derive(Debug)]

@@ -45,7 +45,7 @@ pub(super) use egt_writer::{EgtCount, EgtWriter};
 pub(super) use held_back_space::HeldBackSpace;
 pub(super) use layers::{Entries, Layers};
 pub(super) use loader::{LoadError, TableLoader};
-pub(super) use locks::{AdvisoryKey, AdvisoryLocks, Level, LockWait, Locks, Sharing, ShownTarget, TableMode};
+pub(super) use locks::{AdvisoryKey, AdvisoryLocks, Level, LockWait, Locks, Sharing, ShownTarget};
 pub(super) use net_write::NetWrite;
 pub(super) use own_writes::{OwnEntries, OwnWrites};
 pub(super) use rules::moved_row;

@@ -24,7 +24,6 @@ use super::Changed;
 use super::changed_rows::BoundChanges;
 use super::met::MetChanges;
 use super::new_rows::BoundRows;
-use super::read_ahead::ROWS_AHEAD;
 use super::recheck::Recheck;
 use super::rows::RowsToWrite;
 use super::update::{IDENTITY_COLUMNS, etag_at};
@@ -170,12 +169,7 @@ impl PreparedMerge {
                     let before = batch.columns()[self.target..self.target + self.relation.columns.len()].to_vec();
                     changes.apply(before, batch.num_rows(), &mut values)?;
                 }
-                for (row, key) in keys.iter().enumerate() {
-                    if row % ROWS_AHEAD == 0 {
-                        rows.read_ahead(writes, &keys, &values, row).await?;
-                    }
-                    rows.write(writes, key, &etag_at(batch, row)?, &values, row).await?;
-                }
+                rows.write_each(writes, &keys, batch, &values).await?;
             }
             (Action::Insert { given, .. }, Bound::Insert(rows)) => {
                 let first = LEADING_COLUMNS + clause.first;

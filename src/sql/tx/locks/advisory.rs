@@ -12,8 +12,9 @@ use tablegate_types::error::{Notice, SqlResult};
 use super::error::{LOCKS_MAX, LockError};
 use super::held::{LockWait, Place};
 use super::memory::{LockMemory, advisory_bytes, advisory_time_bytes};
-use super::mode::{Mode, Modes, TableMode};
+use super::mode::{Mode, Modes};
 use super::registry::{AdvisoryKey, Locks, Owner, Request, Target, Wanted};
+use crate::syntax::TableMode;
 
 /// How long a lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,10 +12,11 @@ use super::deadlock;
 use super::error::{LOCKS_MAX, LockError};
 use super::many::NoteId;
 use super::memory::{LockMemory, noted_row_bytes, row_bytes, table_bytes};
-use super::mode::{Mode, Modes, TableMode};
+use super::mode::{Mode, Modes};
 use super::registry::{Locks, Owner, Request, Target, Wanted};
 use super::weak::Strong;
 use crate::place::StoredTable;
+use crate::syntax::TableMode;
 
 /// What to do about a lock that others hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -31,5 +31,4 @@ mod weak;
 pub(crate) use advisory::{AdvisoryLocks, Level, Sharing};
 pub(crate) use error::LockError;
 pub(crate) use held::{HeldLocks, LockWait, Mark};
-pub(crate) use mode::TableMode;
 pub(crate) use registry::{AdvisoryKey, Locks, ShownTarget};

@@ -2,22 +2,7 @@
 
 use tablegate_bind::query::LockStrength;
 
-/// How strongly a table is locked, in the order of PostgreSQL's table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TableMode {
-    /// SELECT.
-    AccessShare,
-    /// SELECT FOR UPDATE and its like.
-    RowShare,
-    /// INSERT, UPDATE, DELETE.
-    RowExclusive,
-    ShareUpdateExclusive,
-    Share,
-    ShareRowExclusive,
-    Exclusive,
-    /// DROP TABLE, TRUNCATE; LOCK TABLE without a mode.
-    AccessExclusive,
-}
+use crate::syntax::TableMode;
 
 /// What is asked for: a strength of a row's lock or a mode of a table's. No target is both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

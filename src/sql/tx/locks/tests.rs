@@ -11,8 +11,9 @@ use proptest::prelude::*;
 use tablegate_bind::query::LockStrength;
 use tablegate_store::model::{EntityKey, TableName};
 
-use super::{HeldLocks, LockError, LockWait, Locks, Mark, TableMode};
+use super::{HeldLocks, LockError, LockWait, Locks, Mark};
 use crate::place::StoredTable;
+use crate::syntax::TableMode;
 
 const FOREVER: LockWait = LockWait::AtMost(None);
 

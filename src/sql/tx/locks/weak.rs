@@ -12,8 +12,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::mode::{Mode, Modes, TableMode};
+use super::mode::{Mode, Modes};
 use super::registry::Owner;
+use crate::syntax::TableMode;
 
 /// Enough that the sessions of a busy server seldom want the same one.
 const SLOTS: usize = 64;
