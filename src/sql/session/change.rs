@@ -23,8 +23,7 @@ use crate::progress::{Report, Writer};
 use crate::reads::Reads;
 use crate::relation::{Relation, RelationKind};
 use crate::settings::Autocommit;
-use crate::syntax::TableMode;
-use crate::syntax::{Command, Isolation};
+use crate::syntax::{Command, Isolation, TableMode};
 use crate::tx::{Claims, EgtCount, EgtWriter, with_known};
 
 /// How often a change is run before the client learns of the conflicts (40001).

@@ -23,9 +23,8 @@ use crate::outcome::{CommandTag, Outcome, ResultColumn};
 use crate::place::PlacedName;
 use crate::plan::PlannedQuery;
 use crate::relation::Relation;
-use crate::syntax::TableMode;
 use crate::syntax::dialect::create_as::CreateAsCommand;
-use crate::syntax::{Command, CreateTableCommand, TableOption, TableOptions, parse};
+use crate::syntax::{Command, CreateTableCommand, TableMode, TableOption, TableOptions, parse};
 use crate::tx::{LoadError, TableLoader};
 
 impl Session {

@@ -4,6 +4,7 @@
 //! commits as the statement ends.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tablegate_bind::QualifiedName;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
@@ -17,9 +18,12 @@ use crate::outcome::{CommandTag, Outcome};
 use crate::place::{Place, PlacedName};
 use crate::plan::schema_and_table;
 use crate::relation::{Relation, RelationKind};
-use crate::syntax::TableMode;
-use crate::syntax::{CreateTableCommand, DropObjects, Truncate};
+use crate::syntax::{CreateTableCommand, DropObjects, TableMode, Truncate};
 use crate::views::Needed;
+
+/// So often CREATE TABLE IF NOT EXISTS looks for a table that another gateway is making, and so long it waits before each time.
+const LOOKS_AGAIN: usize = 20;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 impl Session {
     pub(super) async fn create_table(
@@ -28,19 +32,26 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_writable("CREATE TABLE")?;
-        // Nothing but this statement is committed with it.
+        // Another gateway may be making it at the same time, of which a part may be seen already: its sequence, or its stored
+        // table. Then it is looked for until it is there, to be skipped. Nothing but this statement must be collected.
         let is_alone = position == Position::Last && !self.transaction.is_open();
-        let made = self.declare_table(command).await?;
-        match self.settle(position).await {
-            Err(error) if made.is_some() && is_alone && is_there_meanwhile(&error, command) => {
-                // Another gateway has made it at the same time: what is there now is skipped.
-                self.engine.catalog().follow().await?;
-                self.declare_table(command).await?;
-                self.settle(position).await?;
+        let looks_again = is_alone && command.if_not_exists && self.engine.catalog().is_shared();
+        let mut looks_left = if looks_again { LOOKS_AGAIN } else { 0 };
+        while let Err(error) = self.make_table(command, position).await {
+            if looks_left == 0 || error.kind != ErrorKind::DuplicateTable {
+                return Err(error);
             }
-            settled => settled?,
+            looks_left -= 1;
+            drop(self.transaction.fail());
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+            self.engine.catalog().follow().await?;
         }
         Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")))
+    }
+
+    async fn make_table(&mut self, command: &CreateTableCommand, position: Position) -> SqlResult<()> {
+        self.declare_table(command).await?;
+        self.settle(position).await
     }
 
     /// Stages a new table; gives its name, or `None` when it is there already and that is no error.
@@ -288,8 +299,4 @@ impl Session {
         self.transaction.check_one_store()?;
         if position == Position::Last { self.finish_implicit().await } else { Ok(()) }
     }
-}
-
-fn is_there_meanwhile(error: &SqlError, command: &CreateTableCommand) -> bool {
-    command.if_not_exists && error.kind == ErrorKind::DuplicateTable
 }

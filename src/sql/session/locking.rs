@@ -15,8 +15,7 @@ use crate::locking::{LockedRows, LockingQuery, LockingSubQueries};
 use crate::outcome::{Outcome, Rows, RowsTag};
 use crate::plan::{Meant, MeantQuery, Planner, Tables};
 use crate::reads::Reads;
-use crate::syntax::Command;
-use crate::syntax::TableMode;
+use crate::syntax::{Command, TableMode};
 use crate::tx::Claims;
 
 /// A statement with locking sub-queries, which run before it.

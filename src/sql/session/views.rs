@@ -14,8 +14,7 @@ use crate::ddl::{self, Renaming};
 use crate::outcome::{CommandTag, Outcome, ResultColumn};
 use crate::place::Place;
 use crate::plan::{Renamed, placed_name, resolve_column, schema_and_table};
-use crate::syntax::TableMode;
-use crate::syntax::{AlterCommand, CreateViewCommand, DropObjects};
+use crate::syntax::{AlterCommand, CreateViewCommand, DropObjects, TableMode};
 use crate::views::{self, Dependent, MOST_LEVELS, Needed};
 
 impl Session {

@@ -19,8 +19,7 @@ use crate::outcome::{CommandTag, CopyFormat, CopyIn, Outcome};
 use crate::plan::schema_and_table;
 use crate::relation::{ColumnSource, Relation};
 use crate::session::{Position, Session};
-use crate::syntax::TableMode;
-use crate::syntax::{Isolation, WrittenColumns};
+use crate::syntax::{Isolation, TableMode, WrittenColumns};
 
 /// A COPY FROM STDIN whose input is still arriving.
 pub(in crate::session) struct CopyInProgress {
