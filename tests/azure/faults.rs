@@ -331,7 +331,7 @@ async fn lost_answers_lower_the_number_of_requests_under_way() {
 
 #[tokio::test]
 async fn reads_go_on_over_failures_and_empty_pages() {
-    let (direct, behind, _) = stores(|number| match number {
+    let (direct, behind, proxy) = stores(|number| match number {
         0 => Fault::Busy,
         1 => Fault::Truncated,
         2 => Fault::ResetAfter,
@@ -342,6 +342,10 @@ async fn reads_go_on_over_failures_and_empty_pages() {
     .await;
     let expected = fill(&*direct, 2500).await;
     assert_eq!(rows(&*behind).await, expected);
+    let figures = behind.figures().requests.unwrap();
+    assert_eq!((figures.throttled, figures.failed), (1, 3), "what failed is counted");
+    assert_eq!(figures.answered, proxy.requests() as u64 - 4);
+    assert!(figures.received > 100_000 && figures.limit < AzureOptions::default().requests_per_account as u64);
 }
 
 /// Reads through the same proxy: what was to be asked for before them has been asked for.

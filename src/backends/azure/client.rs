@@ -10,10 +10,11 @@ use chrono::Utc;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER, SERVER};
 use reqwest::{Method, Url};
 use tablegate_store::model::TableName;
-use tablegate_store::table::{ScanStats, StoreError};
+use tablegate_store::table::{RequestFigures, ScanStats, StoreError};
 
 use super::AzureOptions;
 use super::account::{AzureAccount, Credential};
+use super::figures::Requests;
 use super::gate::Gate;
 use super::property_filter::Dialect;
 use super::reply::{Refusal, Reply};
@@ -116,6 +117,7 @@ pub(super) struct Client {
     account: AzureAccount,
     bearer: Option<Bearer>,
     gate: Gate,
+    requests: Requests,
     retry: RetryPolicy,
     /// As the last answer said.
     answered_by: AtomicU8,
@@ -139,7 +141,8 @@ impl Client {
             Credential::Key(_) | Credential::Sas(_) => None,
         };
         let gate = Gate::new(options.requests_per_account, options.requests_per_partition);
-        Ok(Self { http, account, bearer, gate, retry: options.retry.clone(), answered_by: AtomicU8::new(NOBODY) })
+        let (requests, retry, answered_by) = (Requests::default(), options.retry.clone(), AtomicU8::new(NOBODY));
+        Ok(Self { http, account, bearer, gate, requests, retry, answered_by })
     }
 
     pub(super) fn account(&self) -> &AzureAccount {
@@ -154,6 +157,10 @@ impl Client {
             EMULATOR => Some(Dialect::Emulator),
             _ => None,
         }
+    }
+
+    pub(super) fn figures(&self) -> RequestFigures {
+        self.requests.figures(self.gate.limit())
     }
 
     pub(super) fn backoff(&self) -> Backoff<'_> {
@@ -221,6 +228,7 @@ impl Client {
             Err(error) if error.is_connect() || error.is_builder() => Sent::NoConnection(without_url(error)),
             Err(error) => Sent::Unknown(Unanswered::Lost, without_url(error)),
         };
+        self.requests.count(&sent, took);
         match &sent {
             Sent::Answer(_) if request.method != Method::GET && took > SLOW_WRITE => self.gate.answered_late(&pass),
             Sent::Answer(_) => self.gate.answered(),

@@ -113,8 +113,7 @@ impl Gate {
     }
 
     /// How many requests the account takes now.
-    #[cfg(test)]
-    fn limit(&self) -> usize {
+    pub(super) fn limit(&self) -> usize {
         self.state().limit
     }
 

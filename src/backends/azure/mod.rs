@@ -23,6 +23,7 @@ mod document;
 mod entity;
 #[cfg(feature = "entra")]
 mod entra;
+mod figures;
 mod filter;
 mod gate;
 mod json;
@@ -64,7 +65,7 @@ use self::tables::TableList;
 use tablegate_store::model::{EntityKey, StoredEntity, TableName};
 use tablegate_store::table::{
     Batch, CommitError, GroupError, ObservedSchema, Parallelism, Promises, ScanPlan, ScanRequest, ScanStream,
-    Sightings, SnapshotScope, StoreError, TableReader, TableStore, Written,
+    Sightings, SnapshotScope, StoreError, StoreFigures, TableReader, TableStore, Written,
 };
 use tokio::sync::oneshot;
 
@@ -176,6 +177,10 @@ impl TableStore for AzureStore {
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
         sample::analyze(&self.core, table).await
+    }
+
+    fn figures(&self) -> StoreFigures {
+        StoreFigures { requests: Some(self.core.client.figures()), ..StoreFigures::default() }
     }
 }
 

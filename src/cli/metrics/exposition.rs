@@ -13,7 +13,7 @@ use tablegate_rest::OperationFigures;
 use tablegate_sql::Engine;
 use tablegate_sql::statistics::{Figures, LockFigures, Memory, StatementFigures};
 use tablegate_store::model::EdmDateTime;
-use tablegate_store::table::StoreFigures;
+use tablegate_store::table::{RequestFigures, StoreFigures};
 
 use super::{Monitored, process};
 
@@ -70,6 +70,7 @@ impl Collector for Server {
         write_locks(&mut out, figures.locks)?;
         write_memory(&mut out, &figures)?;
         write_store(&mut out, figures.store)?;
+        figures.store.requests.map_or(Ok(()), |requests| write_requests(&mut out, requests))?;
         self.rest.as_ref().map_or(Ok(()), |rest| write_rest(&mut out, rest))
     }
 }
@@ -205,6 +206,18 @@ fn write_store(out: &mut Writer<'_>, figures: StoreFigures) -> fmt::Result {
         out.counter("tablegate_store_segments_built", "Files with rows as columns that were made", built)?;
     }
     Ok(())
+}
+
+/// A store that is asked over the network.
+fn write_requests(out: &mut Writer<'_>, requests: RequestFigures) -> fmt::Result {
+    let RequestFigures { answered, throttled, failed, time, received, limit } = requests;
+    let outcomes = [("answered", answered), ("throttled", throttled), ("failed", failed)];
+    let help = "Requests to the account, each try of them, by what became of them";
+    out.counters("tablegate_account_requests", help, "outcome", outcomes)?;
+    out.seconds_total("tablegate_account_request", "Time from sending these to their answers", time.as_secs_f64())?;
+    out.bytes_total("tablegate_account_received", "Bodies of the answers", received)?;
+    let help = "Requests that may be under way at one time: fewer while the account throttles or does not answer";
+    out.gauge("tablegate_account_requests_limit", help, limit)
 }
 
 /// Writes metrics. Units and `_total` are added to names where the format wants them.

@@ -49,14 +49,7 @@ pub(super) fn found_relation(stored: &StoredTable, schema: &ObservedSchema) -> R
 
 /// A declared open table with the properties its declaration does not name.
 pub(super) fn open_relation(declared: &Relation, schema: &ObservedSchema) -> Relation {
-    let known: HashSet<&str> = declared
-        .columns
-        .iter()
-        .filter_map(|c| match &c.source {
-            ColumnSource::Property { name, .. } => Some(name.as_str()),
-            _ => None,
-        })
-        .collect();
+    let known: HashSet<&str> = declared.columns.iter().filter_map(|c| Some(c.property()?.as_str())).collect();
     let names: HashSet<&str> = declared.columns.iter().map(|c| c.name.as_str()).collect();
     let undeclared = schema
         .properties()

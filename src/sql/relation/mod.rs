@@ -88,6 +88,14 @@ pub struct Identity {
 }
 
 impl RelationColumn {
+    /// The property that stores it, if one does.
+    pub fn property(&self) -> Option<&PropertyName> {
+        match &self.source {
+            ColumnSource::Property { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
     /// A visible column that may be NULL and has no default.
     pub fn new(name: &str, sql_type: SqlType, source: ColumnSource) -> Self {
         Self {

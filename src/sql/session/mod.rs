@@ -13,7 +13,7 @@ mod define;
 mod explain;
 mod grants;
 mod indexes;
-mod kept_columns;
+mod kept_rows;
 mod like;
 mod lock;
 mod locking;

@@ -5,27 +5,31 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
-use arrow::record_batch::RecordBatch;
+use arrow::array::{Array, ArrayRef, new_null_array};
 use futures::{StreamExt, TryStreamExt};
 use tablegate_store::model::{Entity, EntityKey, EntityKeys, Properties, PropertyName};
-use tablegate_store::table::NewEntities;
+use tablegate_store::table::{ColumnType, KeyRange, NewEntities};
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::Session;
-use super::kept_columns::KeptColumns;
-use crate::batches::keys_of_batch;
+use super::kept_rows::{KeptRows, PropertyColumns};
+use crate::batches::all_keys_of_batch;
 use crate::catalog::Declaration;
 use crate::ddl::{Computed, Origin, Rewrite};
 use crate::dml::{contains_nulls, generated_keys, keys_and};
+use crate::plan::Planner;
 use crate::reads::Reads;
 use crate::relation::{ColumnSource, Relation, RelationKind};
 use crate::tx::{LoadError, TableLoader};
+use crate::workers::Workers;
 
 /// Columns the query begins with: PartitionKey and RowKey.
 const KEY_COLUMNS: usize = 2;
+
+/// So many rows are handed on at once where they are read without a plan, which has a size of its own.
+const WINDOW_ROWS: usize = 8_192;
 
 impl Session {
     /// Moves a table to a new stored table, its rows changed on the way. The declaration gets the new stored name.
@@ -38,20 +42,24 @@ impl Session {
         declaration: &mut Declaration,
         rewrite: &Rewrite,
     ) -> SqlResult<()> {
-        let fresh = self.engine.catalog().make_next(declaration).await?;
-        let after = declaration.relation()?;
-        let (engine, report) = (&self.engine, self.report(before, "ALTER TABLE"));
-        let mut loader = TableLoader::new(engine.stores(), &after.stored, engine.held_back(), report)?;
-        let planner = self.planner();
-        let query = keys_and(before, rewrite.computed.iter().map(|c| c.value.expr.clone()));
-        let planned = planner.plan(&query, &[]).await?;
-        let takes_columns = self.engine.stores().at(after.stored.place)?.parallelism().windows;
-        let copy = Copy { reads: &planner.reads, before, after: &after, rewrite, takes_columns };
-        let mut batches = planner.run(&planned, &[]).await?;
-        while let Some(batch) = batches.next().await {
-            copy.batch(&batch?, &mut loader).await?;
-        }
-        loader.finish().await.map_err(|error| copy.told(error))?;
+        let (engine, planner) = (&self.engine, self.planner());
+        let takes_columns = engine.stores().at(before.stored.place)?.parallelism().windows;
+        let mut walk = if takes_columns { WalkedRows::of(&planner.reads, before, rewrite)? } else { None };
+        let fresh = loop {
+            let fresh = engine.catalog().make_next(declaration).await?;
+            let after = declaration.relation()?;
+            let report = self.report(before, "ALTER TABLE");
+            let mut loader = TableLoader::new(engine.stores(), &after.stored, engine.held_back(), report)?;
+            let copy = Copy::new(&planner.reads, (before, &after), rewrite, takes_columns);
+            let is_whole = match walk.take() {
+                Some(rows) => copy.walk(rows, engine.workers(), &mut loader).await?,
+                None => copy.scan(&planner, &mut loader).await?,
+            };
+            if is_whole {
+                loader.finish().await.map_err(|error| copy.told(error))?;
+                break fresh;
+            }
+        };
         drop(planner);
         self.transaction.writes_mut().forget(&before.stored);
         self.transaction.keep(fresh);
@@ -63,60 +71,171 @@ impl Session {
     }
 }
 
+/// Rows that are read without a plan, where all that is computed of them is columns as they were.
+struct WalkedRows<'a> {
+    walk: KeptRows,
+    computed: PlainColumns<'a>,
+}
+
+impl<'a> WalkedRows<'a> {
+    /// `None` where more is computed, and where the store alone does not show all rows.
+    fn of(reads: &Reads, before: &'a Relation, rewrite: &Rewrite) -> SqlResult<Option<Self>> {
+        let Some(computed) = PlainColumns::of(before, rewrite) else { return Ok(None) };
+        let all: Arc<[KeyRange]> = vec![KeyRange::all()].into();
+        let walk = kept_rows(reads, before, Arc::clone(&all), None)?;
+        if walk.is_some() {
+            reads.note_scan(&before.stored, None, &all);
+        }
+        Ok(walk.map(|walk| Self { walk, computed }))
+    }
+}
+
+/// Columns as they were: the property of each, what that is read as, and the column's type.
+struct PlainColumns<'a>(Vec<(&'a PropertyName, ColumnType, &'a SqlType)>);
+
+impl<'a> PlainColumns<'a> {
+    /// `None` where more is computed than that.
+    fn of(before: &'a Relation, rewrite: &Rewrite) -> Option<Self> {
+        let property = |computed: &Computed| {
+            let (_, column) = before.column(&computed.value.expr.as_name()?.folded())?;
+            match &column.source {
+                ColumnSource::Property { name, column_type } => Some((name, *column_type, &column.sql_type)),
+                _ => None,
+            }
+        };
+        rewrite.computed.iter().map(property).collect::<Option<_>>().map(Self)
+    }
+
+    fn contains(&self, property: &PropertyName) -> bool {
+        self.0.iter().any(|(name, ..)| *name == property)
+    }
+
+    /// The columns of some rows out of their properties, as a plan gives them; `None` where a value is of another type than its
+    /// column.
+    fn of_rows(&self, properties: &PropertyColumns, rows: usize) -> SqlResult<Option<Vec<(ArrayRef, SqlType)>>> {
+        let mut columns = Vec::with_capacity(self.0.len());
+        for (name, column_type, sql_type) in &self.0 {
+            let values = match properties.iter().find(|(known, _)| known == *name) {
+                None => new_null_array(&sql_type.arrow(), rows),
+                Some((_, values)) if values.edm_type() == column_type.edm_type() => {
+                    edm::to_sql(&values.as_scanned(), sql_type)?
+                }
+                Some(_) => return Ok(None),
+            };
+            columns.push((values, (*sql_type).clone()));
+        }
+        Ok(Some(columns))
+    }
+}
+
 /// A copy under way.
 struct Copy<'a> {
     reads: &'a Reads,
     before: &'a Relation,
     after: &'a Relation,
     rewrite: &'a Rewrite,
+    /// What rows do not keep: properties that nothing stores any more, and those that get another value.
+    left_out: Vec<PropertyName>,
     /// The store takes many new entities as columns.
     takes_columns: bool,
 }
 
-impl Copy<'_> {
-    async fn batch(&self, batch: &RecordBatch, loader: &mut TableLoader) -> SqlResult<()> {
-        let values = self.values(batch)?;
-        if self.takes_columns
-            && let Some(entities) = self.as_columns(batch, &values).await?
-            && loader.push_new(Some(entities)).await.map_err(|error| self.told(error))?
-        {
-            return Ok(());
+/// Some rows that are copied.
+struct Rows {
+    keys: EntityKeys,
+    /// The computed columns, each as its column's type.
+    values: Vec<ArrayRef>,
+    /// What is stored of the rows, if all of that is in the store, and can be columns.
+    kept: Option<PropertyColumns>,
+}
+
+impl<'a> Copy<'a> {
+    fn new(
+        reads: &'a Reads,
+        (before, after): (&'a Relation, &'a Relation),
+        rewrite: &'a Rewrite,
+        takes_columns: bool,
+    ) -> Self {
+        let stored = rewrite.computed.iter().filter_map(|computed| after.columns[computed.column].property());
+        let left_out = rewrite.removed.iter().chain(stored).cloned().collect();
+        Self { reads, before, after, rewrite, left_out, takes_columns }
+    }
+
+    /// Copies rows as the store shows them; false where columns do not hold what is there: then some of the rows may be copied.
+    async fn walk(&self, rows: WalkedRows<'_>, workers: &Workers, loader: &mut TableLoader) -> SqlResult<bool> {
+        let WalkedRows { walk, computed } = rows;
+        let left_out = self.left_out.iter().filter(|property| !computed.contains(property)).cloned().collect();
+        let mut windows = workers.read_ahead(walk.windows(WINDOW_ROWS, left_out));
+        while let Some((keys, kept)) = windows.try_next().await? {
+            self.reads.count_entities(keys.len(), keys.len());
+            let Some(mut kept) = kept else { return Ok(false) };
+            let Some(columns) = computed.of_rows(&kept, keys.len())? else { return Ok(false) };
+            kept.retain(|(name, _)| !self.left_out.contains(name));
+            self.write(Rows { keys, values: self.values(columns)?, kept: Some(kept) }, loader).await?;
         }
-        let old_keys = keys_of_batch(batch)?;
-        let new_keys = self.new_keys(&values, batch.num_rows())?;
+        Ok(true)
+    }
+
+    /// Copies rows with what a plan computes of them.
+    async fn scan(&self, planner: &Planner<'_>, loader: &mut TableLoader) -> SqlResult<bool> {
+        let query = keys_and(self.before, self.rewrite.computed.iter().map(|c| c.value.expr.clone()));
+        let planned = planner.plan(&query, &[]).await?;
+        let mut batches = planner.run(&planned, &[]).await?;
+        while let Some(batch) = batches.next().await {
+            let batch = batch?;
+            let keys = all_keys_of_batch(&batch)?;
+            let schema = batch.schema();
+            let columns = (KEY_COLUMNS..batch.num_columns())
+                .map(|i| (batch.column(i).clone(), SqlType::of_field(schema.field(i))));
+            let values = self.values(columns)?;
+            let kept = if self.takes_columns { self.kept(&keys).await? } else { None };
+            self.write(Rows { keys, values, kept }, loader).await?;
+        }
+        Ok(true)
+    }
+
+    /// What is stored of rows that a plan gave, which are ascending, if they have no others between them.
+    async fn kept(&self, keys: &EntityKeys) -> SqlResult<Option<PropertyColumns>> {
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        let from = KeyRange::between(Some(&keys.key(0)), None).into();
+        let Some(mut walk) = kept_rows(self.reads, self.before, from, Some(keys.len()))? else { return Ok(None) };
+        let (shown, kept) = walk.next(keys.len(), &self.left_out).await?;
+        Ok(kept.filter(|_| shown == *keys))
+    }
+
+    async fn write(&self, rows: Rows, loader: &mut TableLoader) -> SqlResult<()> {
+        let Rows { keys, values, kept } = rows;
+        let new_keys = Arc::new(self.new_keys(&values, &keys)?);
+        if let Some(columns) = kept {
+            let entities = self.as_columns(Arc::clone(&new_keys), &values, columns);
+            if loader.push_new(entities).await.map_err(|error| self.told(error))? {
+                return Ok(());
+            }
+        }
+        let old_keys: Vec<EntityKey> = (0..keys.len()).map(|row| keys.key(row)).collect();
         let mut stored = self.reads.get_each(&self.before.stored, &old_keys);
-        for (row, old_key) in old_keys.iter().enumerate() {
+        for row in 0..old_keys.len() {
             let Some(stored) = stored.try_next().await?.flatten() else { continue };
             let properties = self.properties(stored.entity.properties, &values, row)?;
-            let key = new_keys.as_ref().map_or_else(|| old_key.clone(), |keys| keys[row].clone());
-            loader.push(Entity::new(key, properties)).await.map_err(|error| self.told(error))?;
+            let entity = Entity::new(new_keys.key(row), properties);
+            loader.push(entity).await.map_err(|error| self.told(error))?;
         }
         Ok(())
     }
 
-    /// The rows as new entities, if all that is stored of them is in the store, and can be columns.
-    async fn as_columns(&self, batch: &RecordBatch, values: &[ArrayRef]) -> SqlResult<Option<NewEntities>> {
-        let stored = &self.before.stored;
-        if self.reads.own_writes(stored).is_some() {
-            return Ok(None);
+    /// The rows as new entities, if they can be columns.
+    fn as_columns(
+        &self,
+        keys: Arc<EntityKeys>,
+        values: &[ArrayRef],
+        mut columns: PropertyColumns,
+    ) -> Option<NewEntities> {
+        for (name, sql_type, values) in self.rewrite.computed.iter().zip(values).filter_map(|c| self.stored_as(c)) {
+            columns.push((name.clone(), edm::to_edm_column(values, sql_type)?));
         }
-        let text = |index: usize| batch.column(index).as_string_opt::<i32>();
-        let (Some(partitions), Some(rows)) = (text(0), text(1)) else { return Ok(None) };
-        let computed: Vec<_> = self.rewrite.computed.iter().zip(values).filter_map(|c| self.stored_as(c)).collect();
-        let left_out = |name: &str| {
-            self.rewrite.removed.iter().any(|removed| removed.as_str() == name)
-                || computed.iter().any(|(computed, ..)| computed.as_str() == name)
-        };
-        let reader = self.reads.readers.of(stored)?;
-        let Some(mut columns) = KeptColumns::read(reader, stored, (partitions, rows), &left_out).await? else {
-            return Ok(None);
-        };
-        for (name, sql_type, values) in &computed {
-            let Some(column) = edm::to_edm_column(values, sql_type) else { return Ok(None) };
-            columns.push(((*name).clone(), column));
-        }
-        let keys = self.new_entity_keys(values, (partitions, rows))?;
-        Ok(NewEntities::new(&self.after.stored, keys, columns))
+        NewEntities::new(&self.after.stored, keys, columns)
     }
 
     /// The property that keeps a computed column, its type and its values.
@@ -125,60 +244,28 @@ impl Copy<'_> {
         (computed, values): (&Computed, &'v ArrayRef),
     ) -> Option<(&PropertyName, &SqlType, &'v ArrayRef)> {
         let column = &self.after.columns[computed.column];
-        match &column.source {
-            ColumnSource::Property { name, .. } => Some((name, &column.sql_type, values)),
-            _ => None,
-        }
+        column.property().map(|name| (name, &column.sql_type, values))
     }
 
-    /// The computed columns, each as its column's type.
-    fn values(&self, batch: &RecordBatch) -> SqlResult<Vec<ArrayRef>> {
-        let schema = batch.schema();
-        let assign = |(i, computed): (usize, &Computed)| {
-            let index = KEY_COLUMNS + i;
+    /// The computed columns, each as its column's type, from what was computed.
+    fn values(&self, columns: impl IntoIterator<Item = (ArrayRef, SqlType)>) -> SqlResult<Vec<ArrayRef>> {
+        let assign = |(computed, (values, from)): (&Computed, (ArrayRef, SqlType))| {
             let column = &self.after.columns[computed.column];
-            let from = SqlType::of_field(schema.field(index));
-            edm::assign_as(
-                batch.column(index),
-                &from,
-                &column.sql_type,
-                computed.value.untyped,
-                self.reads.moments.reading(),
-            )
-            .map_err(|error| told_of_cast(error, computed, &column.name, &column.sql_type))
+            edm::assign_as(&values, &from, &column.sql_type, computed.value.untyped, self.reads.moments.reading())
+                .map_err(|error| told_of_cast(error, computed, &column.name, &column.sql_type))
         };
-        self.rewrite.computed.iter().enumerate().map(assign).collect()
+        self.rewrite.computed.iter().zip(columns).map(assign).collect()
     }
 
-    /// The keys the rows get; `None` when they keep theirs.
-    fn new_keys(&self, values: &[ArrayRef], rows: usize) -> SqlResult<Option<Vec<EntityKey>>> {
+    /// The keys that rows get which have these now.
+    fn new_keys(&self, values: &[ArrayRef], keys: &EntityKeys) -> SqlResult<EntityKeys> {
         if self.rewrite.keeps_keys {
-            return Ok(None);
+            return Ok(keys.clone());
         }
-        if let Some(partition) = &self.after.generated_partition {
-            let keys = generated_keys(partition, rows)?;
-            return Ok(Some((0..rows).map(|row| keys.key(row)).collect()));
+        match &self.after.generated_partition {
+            Some(partition) => generated_keys(partition, keys.len()),
+            None => Ok(self.after.codec.encode_keys(&self.key_parts(values)?)?),
         }
-        self.after.codec.encode_batch(&self.key_parts(values)?).map(Some).map_err(Into::into)
-    }
-
-    /// The same of rows that have these now, without an object for each.
-    fn new_entity_keys(
-        &self,
-        values: &[ArrayRef],
-        (partitions, rows): (&StringArray, &StringArray),
-    ) -> SqlResult<EntityKeys> {
-        if !self.rewrite.keeps_keys {
-            return match &self.after.generated_partition {
-                Some(partition) => generated_keys(partition, rows.len()),
-                None => Ok(self.after.codec.encode_keys(&self.key_parts(values)?)?),
-            };
-        }
-        let mut keys = EntityKeys::with_capacity(rows.len());
-        for row in 0..rows.len() {
-            keys.push(partitions.value(row), rows.value(row))?;
-        }
-        Ok(keys)
     }
 
     /// The columns of the new key.
@@ -220,6 +307,19 @@ impl Copy<'_> {
             }
         }
     }
+}
+
+/// The rows of a table, if all of them are in the store, and it shows them where they lie.
+fn kept_rows(
+    reads: &Reads,
+    table: &Relation,
+    ranges: Arc<[KeyRange]>,
+    limit: Option<usize>,
+) -> SqlResult<Option<KeptRows>> {
+    if reads.own_writes(&table.stored).is_some() {
+        return Ok(None);
+    }
+    KeptRows::of(reads.readers.of(&table.stored)?, &table.stored, ranges, limit)
 }
 
 /// PostgreSQL's words for a value that no cast leads to.

@@ -1,10 +1,9 @@
-//! The rows of a plan that runs on other threads, where they are taken.
+//! What other threads compute piece by piece, where it is taken: rows of a plan, most of all.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use arrow::record_batch::RecordBatch;
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream};
 use tablegate_types::error::{SqlError, SqlResult};
@@ -18,24 +17,24 @@ use super::task::Task;
 /// computes for longer within one batch is not waited for.
 const LEFT_MOST: Duration = Duration::from_secs(1);
 
-/// Its batches as they come. Dropping it ends the plan.
-pub(super) struct Given {
-    batches: Receiver<SqlResult<RecordBatch>>,
+/// Its pieces as they come. Dropping it ends the work.
+pub(super) struct Given<T> {
+    pieces: Receiver<SqlResult<T>>,
     /// `None` once it has ended, and all it held is gone.
     task: Option<Task<()>>,
     interrupt: Interrupt,
     failed: Option<Failed>,
 }
 
-/// What the plan ended with, and the end of all its tasks.
+/// What the work ended with, and the end of all its tasks.
 struct Failed {
     error: Box<SqlError>,
     gone: BoxFuture<'static, ()>,
 }
 
-impl Given {
-    pub(super) fn new(batches: Receiver<SqlResult<RecordBatch>>, task: Task<()>, interrupt: Interrupt) -> Self {
-        Self { batches, task: Some(task), interrupt, failed: None }
+impl<T> Given<T> {
+    pub(super) fn new(pieces: Receiver<SqlResult<T>>, task: Task<()>, interrupt: Interrupt) -> Self {
+        Self { pieces, task: Some(task), interrupt, failed: None }
     }
 
     /// Waits for the end of the task.
@@ -65,8 +64,8 @@ impl Given {
     }
 }
 
-impl Stream for Given {
-    type Item = SqlResult<RecordBatch>;
+impl<T> Stream for Given<T> {
+    type Item = SqlResult<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
@@ -74,8 +73,8 @@ impl Stream for Given {
                 ready!(failed.gone.poll_unpin(context));
                 return Poll::Ready(self.failed.take().map(|failed| Err(failed.error)));
             }
-            match ready!(self.batches.poll_recv(context)) {
-                Some(Ok(batch)) => return Poll::Ready(Some(Ok(batch))),
+            match ready!(self.pieces.poll_recv(context)) {
+                Some(Ok(piece)) => return Poll::Ready(Some(Ok(piece))),
                 Some(Err(error)) => self.fail(error),
                 None => break,
             }

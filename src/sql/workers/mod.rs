@@ -11,8 +11,8 @@ mod task;
 use std::future::Future;
 use std::pin::pin;
 
-use arrow::record_batch::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, stream};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::interrupt::{Interrupt, scope};
@@ -109,15 +109,23 @@ impl Workers {
 
     /// Rows of a long scan, read on these threads from when they are first asked for.
     pub(crate) fn read(&self, rows: RowStream) -> RowStream {
-        let Some(runtime) = &self.runtime else { return rows };
+        Box::pin(Turns::new(self.read_ahead(rows)))
+    }
+
+    /// What is read piece by piece, read on these threads from when it is first asked for: the next piece while one is taken.
+    pub(crate) fn read_ahead<T: Send + 'static>(
+        &self,
+        pieces: BoxStream<'static, SqlResult<T>>,
+    ) -> BoxStream<'static, SqlResult<T>> {
+        let Some(runtime) = &self.runtime else { return pieces };
         let runtime = runtime.handle().clone();
         let begun = async move {
             let (give, given) = mpsc::channel(READY_BATCHES);
-            let task = runtime.spawn(give_all(rows, give));
+            let task = runtime.spawn(give_all(pieces, give));
             let interrupt = Interrupt::default();
             Given::new(given, Task::new(task, interrupt.clone()), interrupt)
         };
-        Box::pin(Turns::new(Box::pin(stream::once(begun).flatten())))
+        Box::pin(stream::once(begun).flatten())
     }
 
     /// How many tasks are left: none when nothing runs.
@@ -126,12 +134,12 @@ impl Workers {
     }
 }
 
-/// Hands rows over as they are taken, up to the first error.
-async fn give_all(rows: impl Stream<Item = SqlResult<RecordBatch>>, give: mpsc::Sender<SqlResult<RecordBatch>>) {
-    let mut rows = pin!(rows);
-    while let Some(batch) = rows.next().await {
-        let failed = batch.is_err();
-        if give.send(batch).await.is_err() || failed {
+/// Hands pieces over as they are taken, up to the first error.
+async fn give_all<T>(pieces: impl Stream<Item = SqlResult<T>>, give: mpsc::Sender<SqlResult<T>>) {
+    let mut pieces = pin!(pieces);
+    while let Some(piece) = pieces.next().await {
+        let failed = piece.is_err();
+        if give.send(piece).await.is_err() || failed {
             return;
         }
     }

@@ -18,7 +18,7 @@ use arrow::array::{
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use thiserror::Error;
 
-use self::asked::timestamp_type;
+pub(super) use self::asked::timestamp_type;
 pub use self::asked::{ColumnType, ScanColumn, ScanColumns};
 pub use self::derived::{DeriveError, DerivedColumn};
 pub use self::dictionary::{

@@ -1,13 +1,16 @@
 //! The values of one property of many entities, as a column of its EDM type.
 
+use std::sync::Arc;
+
 use arrow::array::{
-    Array, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array, StringArray,
-    UInt64Array,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array,
+    StringArray, TimestampMicrosecondArray, UInt64Array, make_array,
 };
 use arrow::compute::take;
 use uuid::Uuid;
 
 use super::TypeSet;
+use super::columns::timestamp_type;
 use crate::model::limits::{BINARY_MAX_BYTES, STRING_MAX_UTF16_UNITS};
 use crate::model::{EdmDateTime, EdmRef, EdmType};
 
@@ -95,6 +98,18 @@ impl EdmColumn {
             EdmColumn::Guid(_) => EdmColumn::Guid(array.as_fixed_size_binary_opt()?.clone()),
             EdmColumn::Binary(_) => EdmColumn::Binary(array.as_binary_opt()?.clone()),
         })
+    }
+
+    /// As a scan hands them out that asks for values of this type.
+    pub fn as_scanned(&self) -> ArrayRef {
+        match self {
+            EdmColumn::DateTime(ticks) => {
+                let micros = |ticks| EdmDateTime::from_unix_ticks(ticks).unwrap_or(EdmDateTime::MIN).unix_micros();
+                let micros: TimestampMicrosecondArray = ticks.unary(micros);
+                Arc::new(micros.with_data_type(timestamp_type()))
+            }
+            other => make_array(other.array().to_data()),
+        }
     }
 
     fn array(&self) -> &dyn Array {

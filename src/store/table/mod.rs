@@ -53,8 +53,8 @@ pub use sift::sift;
 pub use sighting::{Counted, Sighting, SightingSource, Sightings};
 pub use staged::StagedRows;
 pub use store::{
-    AtOnce, CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures,
-    TableReader, TableSize, TableStore, Written,
+    AtOnce, CommitError, GroupError, Parallelism, Promises, Rejection, RequestFigures, SnapshotScope, StoreError,
+    StoreFigures, TableReader, TableSize, TableStore, Written,
 };
 pub use walk::{EntityProperties, EntityView, EntityWalk, Visit, walk};
 pub use window::{Refusals, WindowOutcome};

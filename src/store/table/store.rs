@@ -1,6 +1,7 @@
 //! The trait that every store implements, and the promises it makes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use thiserror::Error;
@@ -87,6 +88,25 @@ pub struct StoreFigures {
     pub segments_built: Option<u64>,
     /// How many it is making now.
     pub segments_building: Option<u64>,
+    /// Of a store that is asked over the network.
+    pub requests: Option<RequestFigures>,
+}
+
+/// Requests to a store, each try counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RequestFigures {
+    /// What it decided upon, whatever that was.
+    pub answered: u64,
+    /// What it had no time for.
+    pub throttled: u64,
+    /// What never came there, or was not answered.
+    pub failed: u64,
+    /// From sending them to their answers.
+    pub time: Duration,
+    /// Bodies of the answers, in bytes.
+    pub received: u64,
+    /// How many may be under way at once: fewer while it has no time, or does not answer.
+    pub limit: u64,
 }
 
 /// What [`TableReader::get_at_once`] came to.

@@ -28,7 +28,17 @@ impl From<StoreError> for Box<SqlError> {
             StoreError::Unsupported(_) => ErrorKind::FeatureNotSupported,
             StoreError::ShuttingDown => ErrorKind::Shutdown,
         };
-        SqlError::new(kind, error.to_string())
+        let told = SqlError::new(kind, error.to_string());
+        match error {
+            StoreError::Unavailable(_) => told.with_hint("Try again once the store can be reached."),
+            StoreError::Throttled(_) => {
+                told.with_hint("Try again after a while, with fewer statements at a time or fewer rows in each.")
+            }
+            StoreError::OutcomeUnknown(_) => {
+                told.with_hint("Read the rows before the statement is tried again: they show whether it was applied.")
+            }
+            _ => told,
+        }
     }
 }
 

@@ -66,7 +66,7 @@ impl ColumnType {
     }
 }
 
-pub(super) fn timestamp_type() -> DataType {
+pub(in crate::table) fn timestamp_type() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
 

@@ -1,5 +1,5 @@
-//! What rows that are written anew keep, as columns: their properties are shown where they lie, and go on without an object for
-//! each row.
+//! Rows that are written anew, with what they keep, as columns: their properties are shown where they lie, and go on without an
+//! object for each row.
 //!
 //! A walk shows all properties of an entity, those that no column of the table names among them, and each as exactly what is
 //! stored. What columns cannot hold, as a property with values of several types, is for another way.
@@ -8,12 +8,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayBuilder, BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, Float64Builder, Int32Builder,
-    Int64Builder, StringArray, StringBuilder,
+    ArrayBuilder, BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, Float64Builder, Int32Builder, Int64Builder,
+    StringBuilder,
 };
-use tablegate_store::model::{EdmRef, EntityKey, PropertyName};
+use futures::stream::{self, BoxStream};
+use tablegate_store::model::{EdmRef, EntityKeys, KeyError, PropertyName};
 use tablegate_store::table::{
-    Direction, EdmColumn, EntityView, KeyRange, ScanColumns, ScanRequest, ScanStats, StoreError, TableReader,
+    Direction, EdmColumn, EntityProperties, EntityView, EntityWalk, KeyRange, ScanColumns, ScanRequest, ScanStats,
+    StoreError, TableReader,
 };
 use tablegate_types::error::SqlResult;
 
@@ -22,9 +24,79 @@ use crate::place::StoredTable;
 /// So many entities are shown before other tasks of the thread may go on.
 const AT_ONCE: usize = 1_024;
 
+/// The values of properties, by name.
+pub(super) type PropertyColumns = Vec<(PropertyName, EdmColumn)>;
+
+/// The keys of some entities, and their properties: `None` where columns do not hold them.
+pub(super) type KeptWindow = (EntityKeys, Option<PropertyColumns>);
+
+/// The entities of a table, one window after the other.
+pub(super) struct KeptRows {
+    walk: Box<dyn EntityWalk>,
+    is_over: bool,
+}
+
+impl KeptRows {
+    /// Those from a key on, so many at most. `None` where the store does not show entities where they lie.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(super) fn of(
+        reader: &dyn TableReader,
+        table: &StoredTable,
+        ranges: Arc<[KeyRange]>,
+        limit: Option<usize>,
+    ) -> SqlResult<Option<Self>> {
+        let request = ScanRequest {
+            table: table.name.clone(),
+            ranges,
+            columns: Arc::new(ScanColumns::new(Vec::new())),
+            predicate: None,
+            direction: Direction::Forward,
+            limit,
+            batch_rows: AT_ONCE,
+            stats: Arc::<ScanStats>::default(),
+        };
+        Ok(reader.walk(&request)?.map(|walk| Self { walk, is_over: false }))
+    }
+
+    /// All of them, so many at a time.
+    pub(super) fn windows(self, rows: usize, left_out: Vec<PropertyName>) -> BoxStream<'static, SqlResult<KeptWindow>> {
+        Box::pin(stream::try_unfold((self, left_out), move |(mut kept, left_out)| async move {
+            let window = kept.next(rows, &left_out).await?;
+            Ok((!window.0.is_empty()).then_some((window, (kept, left_out))))
+        }))
+    }
+
+    /// The next ones, so many at most, without the properties of these names.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(super) async fn next(&mut self, rows: usize, left_out: &[PropertyName]) -> SqlResult<KeptWindow> {
+        let mut keys = EntityKeys::with_capacity(rows);
+        let mut kept = KeptColumns::default();
+        while keys.len() < rows && !self.is_over {
+            let next = AT_ONCE.min(rows - keys.len());
+            let mut visit = |entity: &EntityView<'_>| {
+                keys.push(entity.partition, entity.row).map_err(|error| damaged(entity, &error))?;
+                kept.take(entity.properties, left_out)?;
+                Ok(ControlFlow::Continue(()))
+            };
+            self.is_over = !self.walk.advance(next, &mut visit).await?;
+            tokio::task::yield_now().await;
+        }
+        let kept = kept.finish(keys.len());
+        Ok((keys, kept))
+    }
+}
+
+fn damaged(entity: &EntityView<'_>, error: &KeyError) -> StoreError {
+    StoreError::Damaged { place: format!("entity ({}, {})", entity.partition, entity.row), detail: error.to_string() }
+}
+
 /// The properties of consecutive entities, but for those of some names.
-pub(super) struct KeptColumns<'a> {
-    left_out: &'a (dyn Fn(&str) -> bool + Sync),
+#[derive(Default)]
+struct KeptColumns {
     columns: Vec<(PropertyName, Values)>,
     /// Entities whose properties are in the columns.
     rows: usize,
@@ -32,60 +104,16 @@ pub(super) struct KeptColumns<'a> {
     is_mixed: bool,
 }
 
-impl<'a> KeptColumns<'a> {
-    /// Reads the entities under these keys, which are ascending and have no others between them. `None` where the store does
-    /// not show entities where they lie, or columns do not hold them.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub(super) async fn read(
-        reader: &dyn TableReader,
-        table: &StoredTable,
-        keys: (&StringArray, &StringArray),
-        left_out: &'a (dyn Fn(&str) -> bool + Sync),
-    ) -> SqlResult<Option<Vec<(PropertyName, EdmColumn)>>> {
-        let count = keys.0.len();
-        if count == 0 {
-            return Ok(Some(Vec::new()));
-        }
-        let first = EntityKey::parse(keys.0.value(0), keys.1.value(0))?;
-        let request = ScanRequest {
-            table: table.name.clone(),
-            ranges: KeyRange::between(Some(&first), None).into(),
-            columns: Arc::new(ScanColumns::new(Vec::new())),
-            predicate: None,
-            direction: Direction::Forward,
-            limit: Some(count),
-            batch_rows: AT_ONCE,
-            stats: Arc::<ScanStats>::default(),
-        };
-        let Some(mut walk) = reader.walk(&request)? else { return Ok(None) };
-        let mut kept = KeptColumns { left_out, columns: Vec::new(), rows: 0, is_mixed: false };
-        while kept.rows < count && !kept.is_mixed {
-            let next = AT_ONCE.min(count - kept.rows);
-            if !walk.advance(next, &mut |entity| kept.visit(entity, keys)).await? {
-                break;
-            }
-            tokio::task::yield_now().await;
-        }
-        Ok(kept.finish(count))
-    }
-
-    /// Takes the properties of the next entity, if it is the one.
-    fn visit(
-        &mut self,
-        entity: &EntityView<'_>,
-        keys: (&StringArray, &StringArray),
-    ) -> Result<ControlFlow<()>, StoreError> {
-        let row = self.rows;
-        if (entity.partition, entity.row) != (keys.0.value(row), keys.1.value(row)) {
-            self.is_mixed = true;
-            return Ok(ControlFlow::Break(()));
+impl KeptColumns {
+    /// Takes the properties of the next entity.
+    fn take(&mut self, properties: &dyn EntityProperties, left_out: &[PropertyName]) -> Result<(), StoreError> {
+        if self.is_mixed {
+            return Ok(());
         }
         // Entities of a table have about the same properties, in the same order.
-        let mut next = 0;
-        entity.properties.each(&mut |name, value| {
-            if (self.left_out)(name) {
+        let (row, mut next) = (self.rows, 0);
+        properties.each(&mut |name, value| {
+            if left_out.iter().any(|left_out| left_out.as_str() == name) {
                 return;
             }
             let is_it = |(known, _): &(PropertyName, Values)| known.as_str() == name;
@@ -101,7 +129,7 @@ impl<'a> KeptColumns<'a> {
             self.is_mixed |= !taken;
         })?;
         self.rows += 1;
-        Ok(if self.is_mixed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(())
     }
 
     /// Takes the first value that a property has.
@@ -113,9 +141,9 @@ impl<'a> KeptColumns<'a> {
         taken
     }
 
-    fn finish(self, count: usize) -> Option<Vec<(PropertyName, EdmColumn)>> {
-        let all = self.rows == count && !self.is_mixed;
-        all.then(|| self.columns.into_iter().map(|(name, values)| (name, values.finish(count))).collect())
+    fn finish(self, rows: usize) -> Option<PropertyColumns> {
+        let columns = self.columns.into_iter().map(|(name, values)| (name, values.finish(rows)));
+        (!self.is_mixed).then(|| columns.collect())
     }
 }
 
