@@ -13,5 +13,6 @@ mod fuzz;
 mod readme;
 mod regression;
 mod rest;
+mod signals;
 mod support;
 mod tpch;

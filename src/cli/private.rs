@@ -45,6 +45,11 @@ pub(super) fn close(folder: &Path, is_new: bool) -> Result<(), OpenToOthers> {
     Ok(())
 }
 
+/// Whether others than its owner can read a file, or write to it.
+pub(super) fn is_open_to_others(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|found| found.permissions().mode() & OF_OTHERS != 0)
+}
+
 /// Whether what is in the folder is open too, as everything was that earlier servers wrote.
 fn has_open_entries(folder: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(folder)? {

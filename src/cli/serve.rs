@@ -20,9 +20,9 @@ use tracing_subscriber::filter::LevelFilter;
 use super::config::{Config, StoreConfig};
 use super::doors::BesideSql;
 use super::metrics::{self, Monitored};
-use super::sample;
 use super::settings::{FsyncWhen, LogFormat};
 use super::wiring::{self, Opened, RestError, WiringError};
+use super::{private, sample};
 
 /// Why the server could not start, or stopped.
 #[derive(Debug, Error)]
@@ -97,9 +97,10 @@ pub(super) fn serve(config: &Config) -> Result<(), ServeError> {
 async fn run(config: &Config) -> Result<(), ServeError> {
     let started = SystemClock.now();
     let front_end = wiring::front_end(config)?;
+    let hurry = front_end.hurry.clone();
     check_listen_address(config.listen, &front_end)?;
     let stop = CancellationToken::new();
-    cancel_on_signal(stop.clone()).map_err(ServeError::Start)?;
+    heed_signals(stop.clone(), hurry.clone()).map_err(ServeError::Start)?;
     // The addresses come first, so that a port in use is found before anything is written; but nobody is let in, and waits
     // there, until the stores are open.
     let door = Door::reserve(config.listen)?;
@@ -118,6 +119,7 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     }
     warn_of_lost_commits(config);
     warn_of_closed_door(config, user.as_deref());
+    warn_of_open_key(config);
     let listener = door.open()?;
     let metrics =
         metrics_door.map(Door::open).transpose().map_err(|error| error.about(ServeError::MetricsAddressInUse))?;
@@ -136,8 +138,13 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     let served = tablegate_pg::serve(listener, engine.clone(), front_end, stop.clone()).await;
     // Where one door cannot go on, neither does the other.
     stop.cancel();
-    if let Some(rest) = rest {
-        rest.await.map_err(|error| ServeError::Stopped(io::Error::other(error)))?.map_err(ServeError::Stopped)?;
+    if let Some(mut rest) = rest {
+        tokio::select! {
+            ended = &mut rest => {
+                ended.map_err(|error| ServeError::Stopped(io::Error::other(error)))?.map_err(ServeError::Stopped)?;
+            }
+            () = hurry.cancelled() => rest.abort(),
+        }
     }
     engine.flush().await;
     if let Some((task, end)) = metrics {
@@ -153,12 +160,28 @@ async fn run(config: &Config) -> Result<(), ServeError> {
 fn start_logging(config: &Config) {
     // The filter was parsed when the configuration was checked.
     let filter = EnvFilter::try_new(without_values(&config.log)).unwrap_or_default();
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| LogOutput(io::stderr()));
     // A program that uses this crate as a library may log already; its choice holds.
     let _ = match config.log_format {
         LogFormat::Text => subscriber.with_ansi(io::stderr().is_terminal()).try_init(),
         LogFormat::Json => subscriber.json().flatten_event(true).with_current_span(false).try_init(),
     };
+}
+
+/// Where the log goes. That it cannot be written, because its disk is full or nobody reads it any more, is no reason to stop,
+/// and there is nowhere to say it.
+struct LogOutput(io::Stderr);
+
+impl Write for LogOutput {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let _ = self.0.write_all(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let _ = self.0.flush();
+        Ok(())
+    }
 }
 
 /// As many files and connections as the system lets this process have: what shells begin with, often 1,024, is few for both.
@@ -267,6 +290,16 @@ fn warn_of_closed_door(config: &Config, user: Option<&str>) {
     }
 }
 
+/// That others than its owner can read the private key, which PostgreSQL refuses; where secrets are mounted it is usual.
+fn warn_of_open_key(config: &Config) {
+    if let Some(files) = &config.tls
+        && private::is_open_to_others(&files.key)
+    {
+        let key = files.key.display();
+        tracing::warn!("the private key {key} is open to other users of this machine; close it with: chmod 600 {key}");
+    }
+}
+
 /// What to do next, on stdout. That nobody may be reading it is no reason to stop.
 fn greet(address: SocketAddr, place: &str, psql: &str, with_sample: bool) {
     let mut text = format!("tablegate listens on {address}, {place}\n\n  {psql}\n");
@@ -294,29 +327,44 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
 }
 
-/// SIGINT and SIGTERM begin the drain.
+/// SIGINT and SIGTERM begin the drain, a second one ends it. SIGHUP is for programs that read their files again.
 #[cfg(unix)]
-fn cancel_on_signal(stop: CancellationToken) -> io::Result<()> {
+fn heed_signals(stop: CancellationToken, hurry: CancellationToken) -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
 
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => tracing::info!("SIGINT: no new clients, waiting for running statements"),
-            _ = terminate.recv() => tracing::info!("SIGTERM: no new clients, waiting for running statements"),
+        loop {
+            let name = tokio::select! {
+                _ = interrupt.recv() => "SIGINT",
+                _ = terminate.recv() => "SIGTERM",
+                _ = hangup.recv() => {
+                    tracing::info!("SIGHUP: users and accounts are read again whenever their files change, other settings at the next start");
+                    continue;
+                }
+            };
+            if stop.is_cancelled() {
+                hurry.cancel();
+                tracing::info!("{name}: running statements are ended");
+                return;
+            }
+            stop.cancel();
+            tracing::info!("{name}: no new clients, waiting for running statements; a second signal ends them");
         }
-        stop.cancel();
     });
     Ok(())
 }
 
 #[cfg(not(unix))]
-fn cancel_on_signal(stop: CancellationToken) -> io::Result<()> {
+fn heed_signals(stop: CancellationToken, hurry: CancellationToken) -> io::Result<()> {
     tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            tracing::info!("interrupted: no new clients, waiting for running statements");
-            stop.cancel();
+        for token in [stop, hurry] {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                token.cancel();
+                tracing::info!("interrupted: no new clients, waiting for running statements; a second time ends them");
+            }
         }
     });
     Ok(())

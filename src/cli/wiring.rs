@@ -16,6 +16,7 @@ use tablegate_store::table::{StoreError, TableStore};
 use tablegate_types::error::SqlError;
 use tempfile::TempDir;
 use thiserror::Error;
+use tokio_util::sync::CancellationToken;
 
 use super::config::{Config, MountConfig, SegmentConfig, StoreConfig};
 use super::settings::{self, FsyncWhen};
@@ -238,6 +239,7 @@ pub(super) fn front_end(config: &Config) -> Result<PgConfig, TlsError> {
         message_memory: config.query_memory / PART_OF_MESSAGES,
         startup_timeout: config.authentication_timeout,
         drain_timeout: settings::DRAIN_TIMEOUT,
+        hurry: CancellationToken::new(),
         auth: AuthConfig { method: config.auth, trust_loopback: config.trust_loopback, users: config.users.clone() },
         tls,
         require_tls: config.require_tls,

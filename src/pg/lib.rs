@@ -31,6 +31,8 @@ mod tls;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 pub use self::auth::{
     AuthConfig, FileAccounts, ListenRefused, Method, User, Users, UsersError, UsersFile, Verifier, check_listen_address,
 };
@@ -52,6 +54,8 @@ pub struct PgConfig {
     pub startup_timeout: Duration,
     /// How long running statements may go on after a shutdown was asked for.
     pub drain_timeout: Duration,
+    /// Cancelled when they are not to have that time, or what is left of it.
+    pub hurry: CancellationToken,
     pub auth: AuthConfig,
     /// Certificate and key; without them connections are not encrypted.
     pub tls: Option<Tls>,
@@ -72,6 +76,7 @@ impl Default for PgConfig {
             message_memory: 256 << 20,
             startup_timeout: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(10),
+            hurry: CancellationToken::new(),
             auth: AuthConfig::default(),
             tls: None,
             require_tls: false,

@@ -5,6 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::error::Failure;
 
+/// Places beyond the others that are for admins: so that one can log in to end sessions when all others are taken.
+const RESERVED: usize = 3;
+
 /// The places for sessions.
 pub(super) struct Seats {
     most: usize,
@@ -30,10 +33,10 @@ impl Seats {
     }
 
     /// # Errors
-    /// 53300 when all places, or all of the user's, are taken.
-    pub(crate) fn take(self: &Arc<Self>, user: &str) -> Result<Seat, Failure> {
+    /// 53300 when all places that are for the user, or all of the user's own, are taken.
+    pub(crate) fn take(self: &Arc<Self>, user: &str, is_admin: bool) -> Result<Seat, Failure> {
         let mut taken = self.lock();
-        if taken.all >= self.most {
+        if taken.all >= self.most.saturating_add(if is_admin { RESERVED } else { 0 }) {
             return Err(Failure::TooManyConnections);
         }
         let of_user = taken.of_user.get(user).copied().unwrap_or(0);
@@ -71,20 +74,30 @@ mod tests {
     #[test]
     fn places_are_counted_for_all_and_for_each_user() {
         let seats = Seats::new(3, Some(2));
-        let a = seats.take("a").unwrap();
-        let _second = seats.take("a").unwrap();
-        assert!(matches!(seats.take("a").err(), Some(Failure::TooManyConnectionsOf(user)) if user == "a"));
-        let _b = seats.take("b").unwrap();
-        assert!(matches!(seats.take("b").err(), Some(Failure::TooManyConnections)));
+        let a = seats.take("a", false).unwrap();
+        let _second = seats.take("a", false).unwrap();
+        assert!(matches!(seats.take("a", false).err(), Some(Failure::TooManyConnectionsOf(user)) if user == "a"));
+        let _b = seats.take("b", false).unwrap();
+        assert!(matches!(seats.take("b", false).err(), Some(Failure::TooManyConnections)));
         drop(a);
-        let _again = seats.take("a").unwrap();
+        let _again = seats.take("a", false).unwrap();
         assert_eq!(seats.lock().of_user.len(), 2);
+    }
+
+    #[test]
+    fn some_places_are_left_to_admins() {
+        let seats = Seats::new(1, None);
+        let _one = seats.take("a", false).unwrap();
+        assert!(matches!(seats.take("a", false).err(), Some(Failure::TooManyConnections)));
+        let admins: Vec<_> = (0..RESERVED).map(|_| seats.take("ann", true).unwrap()).collect();
+        assert!(matches!(seats.take("ann", true).err(), Some(Failure::TooManyConnections)));
+        assert_eq!(admins.len(), RESERVED);
     }
 
     #[test]
     fn a_user_without_sessions_is_forgotten() {
         let seats = Seats::new(3, None);
-        drop(seats.take("a").unwrap());
+        drop(seats.take("a", false).unwrap());
         assert!(seats.lock().of_user.is_empty());
     }
 }

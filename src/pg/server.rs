@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::arrivals::Arrivals;
-use super::auth::Gate;
+use super::auth::{Admitted, Gate};
 use super::cancel::{CancelRegistry, Stop};
 use super::connection::Connection;
 use super::counters::Refusal;
@@ -117,8 +117,10 @@ impl Server {
                 log_panic(ended);
             }
         };
-        if tokio::time::timeout(self.config.drain_timeout, all_ended(connections)).await.is_ok() {
-            return;
+        tokio::select! {
+            () = all_ended(connections) => return,
+            () = tokio::time::sleep(self.config.drain_timeout) => {}
+            () = self.config.hurry.cancelled() => {}
         }
         self.kill.cancel();
         if tokio::time::timeout(FAREWELL, all_ended(connections)).await.is_err() {
@@ -168,8 +170,9 @@ impl Server {
         if let Some(negotiation) = negotiation {
             startup::send(stream, &negotiation).await?;
         }
-        options.role = self.gate.admit(stream, peer, &options).await?;
-        let seat = self.seats.take(&options.user).map_err(Halt::Fatal)?;
+        let Admitted { role, is_admin } = self.gate.admit(stream, peer, &options).await?;
+        options.role = role;
+        let seat = self.seats.take(&options.user, is_admin).map_err(Halt::Fatal)?;
         let encryption = stream.encryption();
         let (user, database) = (options.user.clone(), options.database.clone());
         options.encryption = encryption.clone().map(Arc::new);

@@ -139,8 +139,13 @@ impl Server {
 
     /// Asks it to stop, as a service manager does.
     pub(crate) fn terminate(&self) {
+        self.signal("TERM");
+    }
+
+    /// Sends it a signal, by its name.
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("there is kill").success());
+        assert!(Command::new("kill").args(["-s", name, &pid]).status().expect("there is kill").success());
     }
 
     /// Waits until it has stopped by itself: whether it says that all went well.

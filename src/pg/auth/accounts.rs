@@ -103,7 +103,7 @@ fn told(error: UsersError) -> AccountsError {
     match error {
         UsersError::Exists(_) => AccountsError::Exists,
         UsersError::Missing(_) => AccountsError::Missing,
-        UsersError::Name => AccountsError::Refused(error.to_string()),
+        UsersError::Name | UsersError::Reserved(_) => AccountsError::Refused(error.to_string()),
         UsersError::File { .. } | UsersError::Damaged { .. } | UsersError::NoRandomness => {
             AccountsError::Unavailable(error.to_string())
         }

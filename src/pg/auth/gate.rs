@@ -36,6 +36,13 @@ pub(crate) struct Gate {
     penalties: Semaphore,
 }
 
+/// Who was let in.
+pub(crate) struct Admitted {
+    pub(crate) role: Role,
+    /// A user of the file's that is one: where there are no users everybody has that role.
+    pub(crate) is_admin: bool,
+}
+
 /// What a client is asked for.
 enum Demand {
     Nothing,
@@ -59,7 +66,7 @@ impl Gate {
         self.tls.as_ref()
     }
 
-    /// Lets a client in as the user it wants to be, or says why not. The answer is the user's role.
+    /// Lets a client in as the user it wants to be, or says why not.
     ///
     /// # Errors
     /// 28000 for a connection of the wrong kind, 28P01 for a wrong password or name, 08P01 for nonsense.
@@ -68,7 +75,7 @@ impl Gate {
         stream: &mut Stream,
         peer: SocketAddr,
         options: &SessionOptions,
-    ) -> Result<Role, Halt> {
+    ) -> Result<Admitted, Halt> {
         if self.require_tls && stream.encryption().is_none() {
             return Err(Halt::Fatal(no_entry(peer, options, stream)));
         }
@@ -78,7 +85,9 @@ impl Gate {
             Some(Demand::Password) => self.check_password(stream, peer, &users, &options.user).await?,
             None => return Err(Halt::Fatal(no_entry(peer, options, stream))),
         }
-        Ok(users.get(&options.user).map_or(Role::Admin, |user| user.role))
+        let user = users.get(&options.user);
+        let is_admin = user.is_some_and(|user| user.role == Role::Admin);
+        Ok(Admitted { role: user.map_or(Role::Admin, |user| user.role), is_admin })
     }
 
     fn demand(&self, users: &Users, peer: SocketAddr) -> Option<Demand> {

@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 pub use self::accounts::FileAccounts;
-pub(super) use self::gate::Gate;
+pub(super) use self::gate::{Admitted, Gate};
 pub use self::users::{User, Users, UsersError};
 pub use self::users_file::UsersFile;
 pub use self::verifier::Verifier;

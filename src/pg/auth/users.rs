@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use tablegate_sql::session::Role;
+use tablegate_sql::session::{Role, is_reserved_role};
 
 use super::verifier::{Verifier, random_bytes};
 
@@ -27,6 +27,8 @@ pub enum UsersError {
     Missing(String),
     #[error("a user's name has 1 to {MAX_NAME_BYTES} bytes and no control characters")]
     Name,
+    #[error("the name \"{0}\" is reserved: public, none and what begins with pg_ are no users")]
+    Reserved(String),
     #[error("the system has no random bytes")]
     NoRandomness,
 }
@@ -66,6 +68,9 @@ impl Users {
     pub fn add(&mut self, name: &str, user: User) -> Result<(), UsersError> {
         if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains(char::is_control) {
             return Err(UsersError::Name);
+        }
+        if is_reserved_role(name) {
+            return Err(UsersError::Reserved(name.to_owned()));
         }
         if self.by_name.contains_key(name) {
             return Err(UsersError::Exists(name.to_owned()));

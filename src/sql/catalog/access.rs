@@ -42,7 +42,8 @@ impl Access {
 
     /// The name of its owner.
     pub fn owner(&self) -> &str {
-        self.owner.as_deref().unwrap_or(BOOTSTRAP)
+        // The server's own sessions, which make the sample tables, have no name.
+        self.owner.as_deref().filter(|name| !name.is_empty()).unwrap_or(BOOTSTRAP)
     }
 
     /// Whether a role owns it, or has given or been given something.

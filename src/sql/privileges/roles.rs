@@ -49,7 +49,8 @@ impl Roles {
         for access in accesses {
             let items = access.acl.iter().flat_map(|acl| acl.items());
             let named = items.flat_map(|item| item.grantee.iter().chain([&item.grantor]));
-            access.owner.iter().chain(named).for_each(|name| roles.add(name, Role::Granted, false));
+            named.for_each(|name| roles.add(name, Role::Granted, false));
+            roles.add(access.owner(), Role::Granted, false);
         }
         roles.roles.sort_by(|a, b| a.name.cmp(&b.name));
         roles

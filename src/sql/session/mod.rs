@@ -58,6 +58,7 @@ use self::prepare::Known;
 pub use self::prepare::Prepared;
 use self::repeated::RepeatedTexts;
 pub use self::repeated::{NewText, Repeated};
+pub use self::roles::is_reserved_role;
 pub use self::statements::{NamedStatement, NamedStatements};
 use super::activity::Presence;
 use super::aside::aside;

@@ -246,9 +246,14 @@ fn check_options(options: &RoleOptions) -> SqlResult<Asked> {
     Ok((options.superuser, options.password.clone()))
 }
 
+/// Whether SQL keeps a name to itself: no user can have it.
+pub fn is_reserved_role(name: &str) -> bool {
+    name == "public" || name == "none" || name.starts_with("pg_")
+}
+
 /// Names that cannot be a user's.
 fn check_name(name: &str) -> SqlResult<()> {
-    if name == "public" || name == "none" || name.starts_with("pg_") {
+    if is_reserved_role(name) {
         let mut error = SqlError::new(ErrorKind::ReservedName, format!("role name \"{name}\" is reserved"));
         if name.starts_with("pg_") {
             error = error.with_detail("Role names starting with \"pg_\" are reserved.");

@@ -151,6 +151,10 @@ impl Session {
         let mut relations: Vec<Arc<Relation>> = Vec::new();
         for (name, columns) in &given.tables {
             let (schema, table) = schema_and_table(name)?;
+            // `vacuumdb` names the tables of the system one by one: there is nothing to do in them.
+            if self.planner().system.knows(schema.as_deref(), &table) {
+                continue;
+            }
             if self.planner().view(schema.as_deref(), &table).is_some() {
                 let message = format!("skipping \"{table}\" --- cannot {verb} non-tables or special system tables");
                 self.notice(Notice::warning(message));

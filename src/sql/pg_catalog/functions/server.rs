@@ -11,6 +11,8 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_postmaster_start_time", time, |c, _| Ok(c.handles.sessions.started().into())),
     // Configuration is read once, when the server starts.
     Definition::new("pg_conf_load_time", time, |c, _| Ok(c.handles.sessions.started().into())),
+    // What is read again is so by itself, when its file changes.
+    Definition::new("pg_reload_conf", boolean, |_, _| Ok(true.into())),
     Definition::new("pg_is_in_recovery", boolean, |_, _| Ok(false.into())),
     Definition::new("pg_is_wal_replay_paused", boolean, no_recovery),
     Definition::new("pg_last_wal_receive_lsn", place, nothing),

@@ -43,8 +43,17 @@ fn attributes(role: &KnownRole) -> [(&'static str, Cell); 10] {
     ]
 }
 
-/// `pg_user` and `pg_shadow`: the roles that can log in.
+/// `pg_user`: the roles that can log in.
 pub(super) fn users(context: &FunctionContext, rows: &mut Rows) {
+    log_ins(context, HIDDEN.into(), rows);
+}
+
+/// `pg_shadow`, the same with passwords, which are shown to nobody.
+pub(super) fn shadow(context: &FunctionContext, rows: &mut Rows) {
+    log_ins(context, Cell::Null, rows);
+}
+
+fn log_ins(context: &FunctionContext, password: Cell, rows: &mut Rows) {
     for role in context.granted.roles.iter().filter(|role| role.can_login) {
         let all = is_super(role);
         rows.push([
@@ -54,7 +63,7 @@ pub(super) fn users(context: &FunctionContext, rows: &mut Rows) {
             ("usesuper", all.into()),
             ("userepl", all.into()),
             ("usebypassrls", all.into()),
-            ("passwd", HIDDEN.into()),
+            ("passwd", password.clone()),
             ("useconfig", own_settings(role)),
         ]);
     }

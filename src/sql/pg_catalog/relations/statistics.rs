@@ -40,12 +40,14 @@ pub(super) fn database(context: &FunctionContext, rows: &mut Rows) {
         ("tup_updated", Cell::count(changes.updated.get())),
         ("tup_deleted", Cell::count(changes.deleted.get())),
         ("deadlocks", Cell::count(handles.locks.figures().deadlocks)),
+        ("stats_reset", handles.sessions.started().into()),
     ]);
 }
 
-/// `pg_stat_bgwriter`: there are no checkpoints and no shared buffers, which is a row of zeros.
-pub(super) fn background_writer(_: &FunctionContext, rows: &mut Rows) {
-    rows.push_counters([]);
+/// `pg_stat_bgwriter`, `pg_stat_archiver` and `pg_stat_wal`: there are no checkpoints, no shared buffers and no archive, which is a
+/// row of zeros since the start.
+pub(super) fn nothing_done(context: &FunctionContext, rows: &mut Rows) {
+    rows.push_counters([("stats_reset", context.handles.sessions.started().into())]);
 }
 
 /// Upserts are counted as what they are written as: INSERT.
