@@ -20,9 +20,13 @@ use tablegate_store::table::{
 use tablegate_types::error::SqlResult;
 
 use crate::place::StoredTable;
+use crate::short_batches::BATCH_BYTES;
 
 /// So many entities are shown before other tasks of the thread may go on.
 const AT_ONCE: usize = 1_024;
+
+/// So many are in a window, if they are not long.
+const WINDOW_ROWS: usize = 8_192;
 
 /// The values of properties, by name.
 pub(super) type PropertyColumns = Vec<(PropertyName, EdmColumn)>;
@@ -60,27 +64,27 @@ impl KeptRows {
         Ok(reader.walk(&request)?.map(|walk| Self { walk, is_over: false }))
     }
 
-    /// All of them, so many at a time.
-    pub(super) fn windows(self, rows: usize, left_out: Vec<PropertyName>) -> BoxStream<'static, SqlResult<KeptWindow>> {
+    /// All of them, some at a time.
+    pub(super) fn windows(self, left_out: Vec<PropertyName>) -> BoxStream<'static, SqlResult<KeptWindow>> {
         Box::pin(stream::try_unfold((self, left_out), move |(mut kept, left_out)| async move {
-            let window = kept.next(rows, &left_out).await?;
+            let window = kept.next(WINDOW_ROWS, BATCH_BYTES, &left_out).await?;
             Ok((!window.0.is_empty()).then_some((window, (kept, left_out))))
         }))
     }
 
-    /// The next ones, so many at most, without the properties of these names.
+    /// The next ones, so many at most, and no more when their values take so many bytes, without the properties of these names.
     ///
     /// # Errors
     /// When the store fails.
-    pub(super) async fn next(&mut self, rows: usize, left_out: &[PropertyName]) -> SqlResult<KeptWindow> {
+    pub(super) async fn next(&mut self, rows: usize, bytes: usize, left_out: &[PropertyName]) -> SqlResult<KeptWindow> {
         let mut keys = EntityKeys::with_capacity(rows);
         let mut kept = KeptColumns::default();
-        while keys.len() < rows && !self.is_over {
+        while keys.len() < rows && kept.bytes < bytes && !self.is_over {
             let next = AT_ONCE.min(rows - keys.len());
             let mut visit = |entity: &EntityView<'_>| {
                 keys.push(entity.partition, entity.row).map_err(|error| damaged(entity, &error))?;
                 kept.take(entity.properties, left_out)?;
-                Ok(ControlFlow::Continue(()))
+                Ok(if kept.bytes < bytes { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
             };
             self.is_over = !self.walk.advance(next, &mut visit).await?;
             tokio::task::yield_now().await;
@@ -100,6 +104,8 @@ struct KeptColumns {
     columns: Vec<(PropertyName, Values)>,
     /// Entities whose properties are in the columns.
     rows: usize,
+    /// What the values take.
+    bytes: usize,
     /// Something is there that columns do not hold.
     is_mixed: bool,
 }
@@ -116,6 +122,11 @@ impl KeptColumns {
             if left_out.iter().any(|left_out| left_out.as_str() == name) {
                 return;
             }
+            self.bytes += match value {
+                EdmRef::String(text) => text.len(),
+                EdmRef::Binary(bytes) => bytes.len(),
+                _ => size_of::<i64>(),
+            };
             let is_it = |(known, _): &(PropertyName, Values)| known.as_str() == name;
             let place = match self.columns.get(next).is_some_and(is_it) {
                 true => Some(next),

@@ -28,9 +28,6 @@ use crate::workers::Workers;
 /// Columns the query begins with: PartitionKey and RowKey.
 const KEY_COLUMNS: usize = 2;
 
-/// So many rows are handed on at once where they are read without a plan, which has a size of its own.
-const WINDOW_ROWS: usize = 8_192;
-
 impl Session {
     /// Moves a table to a new stored table, its rows changed on the way. The declaration gets the new stored name.
     ///
@@ -165,7 +162,7 @@ impl<'a> Copy<'a> {
     async fn walk(&self, rows: WalkedRows<'_>, workers: &Workers, loader: &mut TableLoader) -> SqlResult<bool> {
         let WalkedRows { walk, computed } = rows;
         let left_out = self.left_out.iter().filter(|property| !computed.contains(property)).cloned().collect();
-        let mut windows = workers.read_ahead(walk.windows(WINDOW_ROWS, left_out));
+        let mut windows = workers.read_ahead(walk.windows(left_out));
         while let Some((keys, kept)) = windows.try_next().await? {
             self.reads.count_entities(keys.len(), keys.len());
             let Some(mut kept) = kept else { return Ok(false) };
@@ -201,7 +198,7 @@ impl<'a> Copy<'a> {
         }
         let from = KeyRange::between(Some(&keys.key(0)), None).into();
         let Some(mut walk) = kept_rows(self.reads, self.before, from, Some(keys.len()))? else { return Ok(None) };
-        let (shown, kept) = walk.next(keys.len(), &self.left_out).await?;
+        let (shown, kept) = walk.next(keys.len(), usize::MAX, &self.left_out).await?;
         Ok(kept.filter(|_| shown == *keys))
     }
 
