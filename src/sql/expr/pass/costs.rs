@@ -6,7 +6,8 @@
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator, Volatility};
 
 use super::chains::{flatten, joined};
 use super::predicate::may_fail;
@@ -49,6 +50,7 @@ fn own_cost(expr: &Expr) -> usize {
         Expr::BinaryExpr(_) | Expr::Between(_) | Expr::Like(_) | Expr::SimilarTo(_) | Expr::Negative(_) => CALL,
         Expr::InList(list) if list.list.len() < HASHED_LIST => list.list.len(),
         Expr::InList(_) => 2 * CALL,
+        Expr::ScalarFunction(call) if is_constant(call) => 0,
         Expr::ScalarFunction(call) => match kernels::kernel_of(&call.func) {
             Some(kernel) if kernel.name == kernels::RELABEL.name => 0,
             // Out of one type's text and into the other's.
@@ -58,6 +60,16 @@ fn own_cost(expr: &Expr) -> usize {
         Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) => QUERY,
         _ => 0,
     }
+}
+
+/// Whether it is the same for all rows, which is computed once.
+fn is_constant(call: &ScalarFunction) -> bool {
+    let is_fixed = |argument: &Expr| match argument {
+        Expr::Literal(..) => true,
+        Expr::ScalarFunction(inner) => is_constant(inner),
+        _ => false,
+    };
+    call.func.signature().volatility != Volatility::Volatile && !call.args.is_empty() && call.args.iter().all(is_fixed)
 }
 
 /// `procost` of the functions that have another than 1.
