@@ -17,8 +17,6 @@ build: ## Build the server (target directory: $$CARGO_TARGET_DIR)
 
 # Our own code is optimized a little here, as the dependencies always are: it compiles in twice the time and runs in half of it.
 test: export CARGO_PROFILE_DEV_OPT_LEVEL = 1
-# From nothing, as CI builds, that takes a third less of the processors' time in larger pieces than incremental builds have.
-test: export CARGO_INCREMENTAL = 0
 test: clients azurite ## Run every test to the end, whatever fails: unit, contract, golden SQL, real clients, layering
 	@echo PROPTEST_RNG_SEED=$(PROPTEST_RNG_SEED)
 	cargo test --workspace --all-targets --no-fail-fast
