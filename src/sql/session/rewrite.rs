@@ -139,7 +139,7 @@ struct Copy<'a> {
 
 /// Some rows that are copied.
 struct Rows {
-    keys: EntityKeys,
+    keys: Arc<EntityKeys>,
     /// The computed columns, each as its column's type.
     values: Vec<ArrayRef>,
     /// What is stored of the rows, if all of that is in the store, and can be columns.
@@ -168,7 +168,8 @@ impl<'a> Copy<'a> {
             let Some(mut kept) = kept else { return Ok(false) };
             let Some(columns) = computed.of_rows(&kept, keys.len())? else { return Ok(false) };
             kept.retain(|(name, _)| !self.left_out.contains(name));
-            self.write(Rows { keys, values: self.values(columns)?, kept: Some(kept) }, loader).await?;
+            let values = self.values(columns)?;
+            self.write(Rows { keys: keys.into(), values, kept: Some(kept) }, loader).await?;
         }
         Ok(true)
     }
@@ -186,7 +187,7 @@ impl<'a> Copy<'a> {
                 .map(|i| (batch.column(i).clone(), SqlType::of_field(schema.field(i))));
             let values = self.values(columns)?;
             let kept = if self.takes_columns { self.kept(&keys).await? } else { None };
-            self.write(Rows { keys, values, kept }, loader).await?;
+            self.write(Rows { keys: keys.into(), values, kept }, loader).await?;
         }
         Ok(true)
     }
@@ -204,7 +205,7 @@ impl<'a> Copy<'a> {
 
     async fn write(&self, rows: Rows, loader: &mut TableLoader) -> SqlResult<()> {
         let Rows { keys, values, kept } = rows;
-        let new_keys = Arc::new(self.new_keys(&values, &keys)?);
+        let new_keys = self.new_keys(&values, &keys)?;
         if let Some(columns) = kept {
             let entities = self.as_columns(Arc::clone(&new_keys), &values, columns);
             if loader.push_new(entities).await.map_err(|error| self.told(error))? {
@@ -255,14 +256,14 @@ impl<'a> Copy<'a> {
     }
 
     /// The keys that rows get which have these now.
-    fn new_keys(&self, values: &[ArrayRef], keys: &EntityKeys) -> SqlResult<EntityKeys> {
+    fn new_keys(&self, values: &[ArrayRef], keys: &Arc<EntityKeys>) -> SqlResult<Arc<EntityKeys>> {
         if self.rewrite.keeps_keys {
-            return Ok(keys.clone());
+            return Ok(Arc::clone(keys));
         }
-        match &self.after.generated_partition {
-            Some(partition) => generated_keys(partition, keys.len()),
-            None => Ok(self.after.codec.encode_keys(&self.key_parts(values)?)?),
-        }
+        Ok(Arc::new(match &self.after.generated_partition {
+            Some(partition) => generated_keys(partition, keys.len())?,
+            None => self.after.codec.encode_keys(&self.key_parts(values)?)?,
+        }))
     }
 
     /// The columns of the new key.

@@ -62,14 +62,13 @@ fn own_cost(expr: &Expr) -> usize {
     }
 }
 
-/// Whether it is the same for all rows, which is computed once.
+/// Whether it is a call of literals alone, the same for all rows, which is computed once. Its arguments are not looked into: chains
+/// of calls are long.
 fn is_constant(call: &ScalarFunction) -> bool {
-    let is_fixed = |argument: &Expr| match argument {
-        Expr::Literal(..) => true,
-        Expr::ScalarFunction(inner) => is_constant(inner),
-        _ => false,
-    };
-    call.func.signature().volatility != Volatility::Volatile && !call.args.is_empty() && call.args.iter().all(is_fixed)
+    let is_literal = |argument: &Expr| matches!(argument, Expr::Literal(..));
+    call.func.signature().volatility != Volatility::Volatile
+        && !call.args.is_empty()
+        && call.args.iter().all(is_literal)
 }
 
 /// `procost` of the functions that have another than 1.
