@@ -3,8 +3,9 @@
 //! The engine moves equalities of a join's condition among its keys, also where the keys that are there take NULL for equal to NULL:
 //! `LEFT JOIN LATERAL (SELECT max(b.v) .. WHERE b.s = a.s) q ON true WHERE q.max = a.f` would find rows without either value. And
 //! it asks of the rows what HAVING asks of their only group, `SELECT count(*) FROM t HAVING (SELECT true)`, and of one reader's rows
-//! what several readers have in common. And it takes a key of groups for one of what is joined with them, and of the rows that their
-//! lists become: groups and sorts then lose columns, joins rows, and DISTINCT is left out.
+//! what several readers have in common. It takes a key of groups for one of what is joined with them, and of the rows that their
+//! lists become: groups and sorts then lose columns, joins rows, and DISTINCT is left out. And it puts the conditions of a query
+//! beside those of a query in its FROM, and computes both for all rows, also where one fails for rows that the other leaves out.
 
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ use datafusion::common::{DFSchema, FunctionalDependencies, NullEquality, Result}
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Aggregate, Distinct, Expr, Filter, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+
+use crate::expr::{may_fail, relations_of};
 
 type Rule = dyn OptimizerRule + Send + Sync;
 
@@ -25,7 +28,8 @@ pub(super) fn guarded(rules: Vec<Arc<Rule>>) -> Vec<Arc<Rule>> {
         match rule.name() {
             "extract_equijoin_predicate" => vec![Arc::new(Guarded { rule, mistakes: has_equal_nulls })],
             "push_down_filter" => {
-                vec![Arc::new(KEEP_CONDITIONS), Arc::new(Guarded { rule, mistakes: asks_no_columns })]
+                let in_turn: Arc<Rule> = Arc::new(InTurn { rule });
+                vec![Arc::new(KEEP_CONDITIONS), Arc::new(Guarded { rule: in_turn, mistakes: asks_no_columns })]
             }
             "replace_distinct_aggregate" => vec![Arc::new(GROUP_DISTINCT), rule],
             name if ASK_FOR_KEYS.contains(&name) => vec![Arc::new(FORGET_KEYS), rule],
@@ -139,6 +143,55 @@ fn has_to_stay(filter: &Filter) -> Result<bool> {
 
 fn asks_for_none(condition: &Expr) -> bool {
     condition.column_refs().is_empty()
+}
+
+/// Pushes conditions down, but for those that may fail and meet others: these say first which rows they are asked of.
+#[derive(Debug)]
+struct InTurn {
+    rule: Arc<Rule>,
+}
+
+impl OptimizerRule for InTurn {
+    fn name(&self) -> &str {
+        self.rule.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.rule.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Filter(above) = &plan else { return self.rule.rewrite(plan, config) };
+        let LogicalPlan::Filter(below) = above.input.as_ref() else { return self.rule.rewrite(plan, config) };
+        if !may_fail(&above.predicate) && !may_fail(&below.predicate) {
+            return self.rule.rewrite(plan, config);
+        }
+        let first = split_conjunction_owned(below.predicate.clone());
+        let (waiting, others) = waiting_and_others(split_conjunction_owned(above.predicate.clone()), &first);
+        if others.is_empty() {
+            return Ok(Transformed::no(plan));
+        }
+        let (held, first) = waiting_and_others(first, &others);
+        if waiting.is_empty() && held.is_empty() {
+            return self.rule.rewrite(plan, config);
+        }
+        // Those in front are looked at next.
+        let in_turn = [first.into_iter().chain(others).collect(), held, waiting];
+        let filtered = in_turn.into_iter().filter_map(conjunction).try_fold(Arc::clone(&below.input), |rows, part| {
+            Filter::try_new(part, rows).map(|filter| Arc::new(LogicalPlan::Filter(filter)))
+        });
+        Ok(Transformed::yes(Arc::unwrap_or_clone(filtered?)))
+    }
+}
+
+/// The conditions that may fail, where some of others are about the same relations, and the rest. What is about other relations is
+/// going to stand elsewhere.
+fn waiting_and_others(conditions: Vec<Expr>, others: &[Expr]) -> (Vec<Expr>, Vec<Expr>) {
+    let waits = |condition: &Expr| {
+        let relations = relations_of(condition);
+        may_fail(condition) && others.iter().any(|other| relations_of(other).is_subset(&relations))
+    };
+    conditions.into_iter().partition(waits)
 }
 
 /// Keys of groups, and numbers of rows, are forgotten: the engine carries them on to rows that have them several times.

@@ -127,3 +127,23 @@ async fn the_announcement_of_a_gateway_that_died_lapses() {
     query(&first, "SELECT count(*) FROM items").await.unwrap();
     query(&second, "INSERT INTO items VALUES (-1)").await.unwrap();
 }
+
+/// The announcement is withdrawn while the next change is under way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_was_not_made_does_not_stand_in_the_way_of_the_next_ones() {
+    let announcing = Announcing { ahead: Duration::ZERO, ..Announcing::default() };
+    let config = EngineConfig { announcing, ..EngineConfig::default() };
+    let client = connect(gateway_of(Arc::new(service::new_account().store()), config).await).await;
+    query(&client, "CREATE TABLE items (id int PRIMARY KEY, v int)").await.unwrap();
+    query(&client, "INSERT INTO items VALUES (1, 50)").await.unwrap();
+    for _ in 0..20 {
+        assert_eq!(query(&client, "ALTER TABLE items ADD CHECK (v < 10)").await, Err("23514".to_owned()));
+        query(&client, "ALTER TABLE items RENAME v TO w").await.unwrap();
+        assert_eq!(query(&client, "ALTER TABLE items ADD CHECK (w < 10)").await, Err("23514".to_owned()));
+        query(&client, "ALTER TABLE items ALTER w SET NOT NULL").await.unwrap();
+        query(&client, "BEGIN; ALTER TABLE items ALTER w DROP NOT NULL; SAVEPOINT s").await.unwrap();
+        query(&client, "ALTER TABLE items ADD CHECK (w > 10); ROLLBACK TO s").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        query(&client, "ALTER TABLE items RENAME w TO v; COMMIT").await.unwrap();
+    }
+}

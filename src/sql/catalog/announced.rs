@@ -80,14 +80,16 @@ impl DeclaredTable {
         self.changing.as_ref().is_some_and(|changing| changing.content.by != this && changing.seen.elapsed() < lapses)
     }
 
+    /// Whether its declaration is still the one that was seen, and no other gateway has announced a change: what else is new in
+    /// its entry are announcements that this gateway made or withdrew, and those that ended.
+    pub(super) fn stands_as(&self, seen: &Self, this: &str) -> bool {
+        let is_others = |changing: &Changing| changing.content.by != this;
+        self.declaration == seen.declaration && !self.changing.as_ref().is_some_and(is_others)
+    }
+
     /// Whether its entry says this.
     fn says(&self, content: &Content) -> bool {
         self.changing.as_ref().is_some_and(|changing| changing.content.change == content.change)
-    }
-
-    /// Whether this gateway has announced that it changes it.
-    pub(super) fn is_changed_by(&self, this: &str) -> bool {
-        self.changing.as_ref().is_some_and(|changing| changing.content.by == this)
     }
 }
 
@@ -154,11 +156,6 @@ impl Announcement {
         self.table
     }
 
-    /// Whether the entry of this table says it.
-    pub(super) fn stands_in(&self, table: &DeclaredTable) -> bool {
-        table.says(&self.content)
-    }
-
     /// # Errors
     /// 40001 when others may have taken it for that of a gateway that is gone.
     pub(super) fn check_holds(&self) -> SqlResult<()> {
@@ -206,8 +203,7 @@ impl Shared {
         let current = state.tables.get(&name).filter(|current| current.relation.stored == seen.relation.stored);
         let is_free = |table: &&Arc<DeclaredTable>| !self.is_changed_by_other(table);
         let Some(current) = current.filter(is_free) else { return Err(changed_meanwhile_by_another(&name.name)) };
-        // One that this gateway has announced before is still its own.
-        let version = if current.is_changed_by(&self.common.gateway) { &current.version } else { &seen.version };
+        let version = if current.stands_as(seen, &self.common.gateway) { &current.version } else { &seen.version };
         match self.put_announcement(current, version.as_ref(), content).await? {
             true => Ok(()),
             false => Err(changed_meanwhile_by_another(&name.name)),

@@ -52,7 +52,7 @@ impl Shared {
     async fn commit(&self, staged: &StagedCatalog, rows: Vec<Batch>) -> Result<Vec<Vec<Written>>, StagedCommitError> {
         let _one_at_a_time = self.changes.lock().await;
         staged.check_announcements()?;
-        let changes = staged.changes(&self.state())?;
+        let changes = staged.changes(&self.state(), &self.common.gateway)?;
         if self.store.promises().atomic_groups {
             return self.commit_together(changes, rows).await;
         }

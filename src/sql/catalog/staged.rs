@@ -218,11 +218,13 @@ impl StagedCatalog {
         self.announcements.iter().try_for_each(|announcement| announcement.check_holds())
     }
 
-    /// The version that the entry of a table must have: that of its announcement, or the one that was seen.
-    fn version_before(&self, base: &State, known: Option<&Arc<DeclaredTable>>) -> IfMatch {
-        let announced = known.and_then(|table| base.tables.get(&table.declaration.placed_name()));
-        let announced = announced.filter(|table| self.announcements.iter().any(|a| a.stands_in(table)));
-        announced.or(known).and_then(|table| table.version.clone()).map_or(IfMatch::Any, IfMatch::ETag)
+    /// The version that the entry of a table must have: the one that was seen, or what this gateway's announcements have made
+    /// of it since.
+    fn version_before(base: &State, known: Option<&Arc<DeclaredTable>>, gateway: &str) -> IfMatch {
+        let current = known.and_then(|known| {
+            base.tables.get(&known.declaration.placed_name()).filter(|current| current.stands_as(known, gateway))
+        });
+        current.or(known).and_then(|table| table.version.clone()).map_or(IfMatch::Any, IfMatch::ETag)
     }
 
     /// The table that a change of this name is a change of.
@@ -309,11 +311,11 @@ impl StagedCatalog {
         replaced.chain(self.given_up.iter().cloned()).filter(|stored| after.owner_of(stored).is_none()).collect()
     }
 
-    /// What committing this means for entries and stored tables.
+    /// What it means for entries and stored tables that this gateway commits it.
     ///
     /// # Errors
     /// 54000 when an entry is too large to be kept.
-    pub(super) fn changes(&self, base: &State) -> SqlResult<Changes> {
+    pub(super) fn changes(&self, base: &State, gateway: &str) -> SqlResult<Changes> {
         let mut after = self.applied_to(base);
         let dropped = self.dropped(base, &after);
         let adopted: Vec<Arc<FreshTable>> =
@@ -324,8 +326,11 @@ impl StagedCatalog {
         let dooms = dropped.iter().map(|stored| Ok(Operation::InsertOrReplace(doom_entity(&stored.name)?)));
         let reprieves =
             adopted.iter().map(|fresh| Ok(Operation::Delete(doom_key(&fresh.stored().name)?, IfMatch::Any)));
-        let mut steps =
-            [dooms.collect::<SqlResult<Vec<_>>>()?, self.declared(base)?, reprieves.collect::<SqlResult<_>>()?];
+        let mut steps = [
+            dooms.collect::<SqlResult<Vec<_>>>()?,
+            self.declared(base, gateway)?,
+            reprieves.collect::<SqlResult<_>>()?,
+        ];
         for (oid, access) in base.accesses.iter().filter(|(oid, _)| !after.accesses.contains_key(oid)) {
             steps[0].push(Operation::Delete(access::key_of(access.place, *oid)?, IfMatch::Any));
         }
@@ -340,7 +345,7 @@ impl StagedCatalog {
     }
 
     /// The entries of tables, sequences and views as they become.
-    fn declared(&self, base: &State) -> SqlResult<Vec<Operation>> {
+    fn declared(&self, base: &State, gateway: &str) -> SqlResult<Vec<Operation>> {
         let mut operations = Vec::new();
         for (name, staged) in &self.sequences {
             let version = || self.moved.get(name).cloned().map_or(IfMatch::Any, IfMatch::ETag);
@@ -364,7 +369,7 @@ impl StagedCatalog {
         }
         for (name, staged) in &self.tables {
             let known = self.table_before(base, name);
-            let version = || self.version_before(base, known);
+            let version = || Self::version_before(base, known, gateway);
             operations.extend(match (known, staged) {
                 (None, None) => None,
                 (None, Some(new)) => Some(Operation::Insert(new.declaration.to_entity()?)),

@@ -51,7 +51,7 @@ pub(super) use operand::known_as;
 pub(super) use parameters::{Parameters, index as parameter_number, value_of as parameter_value};
 pub(super) use pass::{
     EntryRow, Forms, Surroundings, argument_by_name, conjunction, disjunction, engine_form, is_number_of_set, may_fail,
-    no_stored_type, outward, sub_query_of,
+    no_stored_type, outward, relations_of, sub_query_of,
 };
 pub(super) use printed::{of_column, printed, printed_physical};
 pub(super) use sample::is_in_sample;

@@ -43,6 +43,7 @@ mod modes;
 mod numbers;
 mod parse;
 mod queries;
+mod scanner;
 mod set;
 mod shape;
 pub(super) mod source;

@@ -5,10 +5,9 @@ use std::any::Any;
 use std::sync::Arc;
 
 use sqlparser::ast;
-use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use tablegate_bind::ParsedExpression;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
@@ -27,9 +26,10 @@ use super::dialect::utility::UtilityCommand;
 use super::dialect::words::Unexpected;
 use super::dialect::{
     change, comment, fetch_first, grant, item_assignment, like, names, not_done, operators, plain, role, set_forms,
-    signs, storage, transaction, utility,
+    signs, storage, transaction, unicode, utility,
 };
 use super::numbers;
+use super::scanner;
 use super::source::SourceText;
 use super::syntax_error::{syntax_error, unexpected_token};
 use super::{Command, ExplainCommand, Statement, depth, is_significant, keyword};
@@ -66,10 +66,10 @@ fn parse_source(sql: &SourceText) -> SqlResult<Vec<Statement>> {
 }
 
 fn tokens_of(sql: &SourceText) -> SqlResult<Vec<TokenWithSpan>> {
-    Tokenizer::new(&PostgreSqlDialect {}, sql)
-        .tokenize_with_location()
+    scanner::tokens(sql)
         .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(sql.position(e.location)))
-        .and_then(|tokens| with_continued_strings(sql, signs::apart(tokens)))
+        .and_then(|tokens| unicode::read(sql, signs::apart(tokens)))
+        .and_then(|tokens| with_continued_strings(sql, tokens))
 }
 
 /// Strings with nothing but white space and a line's end between them are one.

@@ -110,7 +110,7 @@ fn is_key_of_join(expr: &Expr) -> bool {
 }
 
 /// What the columns of an expression are of; columns of a query around are those of another relation.
-fn relations_of(expr: &Expr) -> HashSet<(bool, Option<&TableReference>)> {
+pub(crate) fn relations_of(expr: &Expr) -> HashSet<(bool, Option<&TableReference>)> {
     let mut relations = HashSet::new();
     // Nothing refuses.
     let _ = expr.apply(|part| {

@@ -32,7 +32,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 pub(crate) use self::bound::{
     EntryRow, Forms, Surroundings, argument_by_name, bound as engine_form, no_stored_type, outward, sub_query_of,
 };
-pub(crate) use self::chains::{conjunction, disjunction};
+pub(crate) use self::chains::{conjunction, disjunction, relations_of};
 pub(crate) use self::outputs::is_number_of_set;
 pub(crate) use self::predicate::may_fail;
 use super::operand::Operand;

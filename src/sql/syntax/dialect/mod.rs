@@ -9,7 +9,7 @@
 //!                    commands that are read so
 //!     alter, change, column_values, create_as, like, overriding, row_locks, storage
 //!                    parts of statements whose rest sqlparser reads
-//!     respell, fetch_first, grouped_queries, operators, plain, set_forms, signs
+//!     respell, fetch_first, grouped_queries, operators, plain, set_forms, signs, unicode
 //!                    spellings for which it has others
 //!     names          words that it keeps from being names
 //!     not_done       forms for which nothing stands
@@ -46,5 +46,6 @@ pub(crate) mod set_forms;
 pub(crate) mod signs;
 pub(crate) mod storage;
 pub(crate) mod transaction;
+pub(crate) mod unicode;
 pub(crate) mod utility;
 pub(crate) mod words;
