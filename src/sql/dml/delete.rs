@@ -17,9 +17,9 @@ use super::others::{OtherColumns, from_of};
 use super::recheck::Recheck;
 use super::returning::Returning;
 use super::rows::first_changes;
-use super::update::{IDENTITY_COLUMNS, etag_at};
+use super::update::{IDENTITY_COLUMNS, etag_at, etags_of};
 use super::writes::Writes;
-use crate::batches::keys_of_batch;
+use crate::batches::{all_keys_of_batch, keys_of_batch};
 use crate::plan::{MeantChange, PlannedQuery, Planner};
 use crate::relation::Relation;
 
@@ -89,14 +89,8 @@ impl PreparedDelete {
         parameters: &[ScalarValue],
         writes: &mut Writes<'_>,
     ) -> SqlResult<Changed> {
-        if let Some(all) = self.all.as_ref().filter(|_| writes.may_clear()) {
-            let (mut rows, mut batches) = (0, planner.run(all, parameters).await?);
-            while let Some(batch) = batches.next().await {
-                rows += batch?.num_rows();
-            }
-            if writes.clear(rows).await? {
-                return Ok(Changed { rows: rows as u64, returned: None });
-            }
+        if let Some(rows) = self.clear(planner, parameters, writes).await? {
+            return Ok(Changed { rows: rows as u64, returned: None });
         }
         let kept = KeptRows::new(planner, "rows of RETURNING");
         let mut run = Run { rows: 0, kept, found: FoundRows::default() };
@@ -118,6 +112,29 @@ impl PreparedDelete {
         let Run { rows, kept, .. } = run;
         let returned = Returning::finish(self.returning.as_ref(), planner, parameters, kept, writes).await?;
         Ok(Changed { rows, returned })
+    }
+
+    /// Deletes all rows of the table at once: how many they were. `None` where that is not what is asked for, or they have to be
+    /// deleted one by one.
+    async fn clear(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        writes: &mut Writes<'_>,
+    ) -> SqlResult<Option<usize>> {
+        let Some((counted, mut all)) = self.all.as_ref().zip(writes.begin_clear()) else { return Ok(None) };
+        let input = if all.asks_which() { &self.input } else { counted };
+        let mut batches = planner.run(input, parameters).await?;
+        while let Some(batch) = batches.next().await {
+            let batch = batch?;
+            if !all.asks_which() {
+                all.add_count(batch.num_rows());
+            } else if !all.add(&self.relation, all_keys_of_batch(&batch)?, etags_of(&batch)?) {
+                return Ok(None);
+            }
+        }
+        let rows = all.count();
+        Ok(writes.clear(all).await?.then_some(rows))
     }
 
     /// Deletes the rows of a batch of the input, or collects them, and keeps what RETURNING shows of them.

@@ -23,7 +23,9 @@ use crate::observe::Footprint;
 use crate::reads::Reads;
 use crate::relation::Relation;
 use crate::turns::Pace;
-use crate::tx::{Claims, EgtCount, EgtWriter, Found, HeldBackSpace, Transaction, changed_since_snapshot, moved_row};
+use crate::tx::{
+    AllRows, Claims, EgtCount, EgtWriter, Found, HeldBackSpace, Transaction, changed_since_snapshot, moved_row,
+};
 
 /// How a statement's writes are treated.
 pub(crate) enum WriteMode<'a> {
@@ -248,20 +250,22 @@ impl<'a> Writes<'a> {
         self.put_insertion(entity).await
     }
 
-    /// Whether all rows of the table may be deleted at once: see [`Writes::clear`].
-    pub(crate) fn may_clear(&self) -> bool {
-        matches!(&self.mode, WriteMode::Direct(writer) if writer.may_clear())
+    /// Begins to collect all rows of the table, where they may be deleted at once: see [`Writes::clear`].
+    pub(crate) fn begin_clear(&self) -> Option<AllRows> {
+        match &self.mode {
+            WriteMode::Direct(writer) => writer.begin_clear(),
+            WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => None,
+        }
     }
 
-    /// Deletes all rows that the statement sees of the table, which are so many; false where they have to be deleted one by
-    /// one. Then the table has changed since, somebody has locked a row of it, or they may be one entity group transaction.
+    /// Deletes all rows that the statement sees of the table, which are these; false where they have to be deleted one by one. Then the table has changed since, somebody has locked a row of it, or they may be one entity group transaction.
     ///
     /// # Errors
     /// What the store met.
-    pub(crate) async fn clear(&mut self, rows: usize) -> SqlResult<bool> {
+    pub(crate) async fn clear(&mut self, all: AllRows) -> SqlResult<bool> {
         let seen = self.reads.readers.of(&self.relation.stored)?.commit();
         let (WriteMode::Direct(writer), Some(seen)) = (&mut self.mode, seen) else { return Ok(false) };
-        if rows <= EGT_MAX_OPERATIONS { Ok(false) } else { writer.clear(seen, rows).await }
+        if all.count() <= EGT_MAX_OPERATIONS { Ok(false) } else { writer.clear(seen, all).await }
     }
 
     /// Adds an entity that was looked for and not found. The caller has checked its limits.

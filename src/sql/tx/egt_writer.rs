@@ -17,6 +17,7 @@ use tablegate_store::table::{
 };
 use tablegate_types::error::{SqlError, SqlResult};
 
+use super::all_rows::AllRows;
 use super::claims::{Claims, changed_since_snapshot};
 use super::commit_errors::{commit_error, with_committed};
 use super::held_back::HeldBack;
@@ -187,26 +188,35 @@ impl EgtWriter {
         self.in_flight.is_running() || holds_back || self.only_ahead.is_some()
     }
 
-    /// Whether [`EgtWriter::clear`] is worth a try.
-    pub(crate) fn may_clear(&self) -> bool {
-        let is_first = !self.has_begun() && self.window.is_empty() && self.held_back.is_none();
-        is_first && self.takes_known() && self.binds_everybody() && self.footprint.is_none()
+    /// Begins to collect all rows of the table, where [`EgtWriter::clear`] is worth a try.
+    pub(crate) fn begin_clear(&self) -> Option<AllRows> {
+        self.may_clear().then(|| AllRows::new(self.footprint.is_some()))
     }
 
-    /// Removes all rows of the table at once, so many, if it is unchanged since this commit. False where they are to be
+    fn may_clear(&self) -> bool {
+        let is_first = !self.has_begun() && self.window.is_empty() && self.held_back.is_none();
+        is_first && self.takes_known() && self.binds_everybody()
+    }
+
+    /// Removes all rows of the table at once, which are these, if it is unchanged since this commit. False where they are to be
     /// removed one by one: it has changed, or somebody has locked a row of it.
     ///
     /// # Errors
     /// What the store met.
-    pub(crate) async fn clear(&mut self, unchanged_since: u64, rows: usize) -> SqlResult<bool> {
+    pub(crate) async fn clear(&mut self, unchanged_since: u64, all: AllRows) -> SqlResult<bool> {
         let Some(claims) = self.claims.as_ref().filter(|_| self.may_clear()) else { return Ok(false) };
         let mut claims = claims.of_next_transaction();
         if !claims.lock_all_rows(&self.relation, LockStrength::Update) {
             return Ok(false);
         }
-        let cleared = self.in_flight.clear(&self.relation.stored, unchanged_since, rows).await;
+        let egts = all.by_one.as_ref().map_or(1, |by_one| by_one.egts);
+        let cleared = self.in_flight.clear(&self.relation.stored, unchanged_since, (egts, all.count)).await;
         drop(claims);
-        cleared.map_err(|failure| self.told(failure))
+        let is_cleared = cleared.map_err(|failure| self.told(failure))?;
+        if is_cleared {
+            self.footprint = all.by_one.map(|by_one| by_one.footprint);
+        }
+        Ok(is_cleared)
     }
 
     /// Holds it back, or lets the store have it.

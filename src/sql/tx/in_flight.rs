@@ -272,14 +272,20 @@ impl InFlight {
         rows.insert(&count).await.map_err(|error| Failure::of(error, &[]))
     }
 
-    /// Removes all rows of a table, so many, if it is unchanged since this commit. False where they are to be removed one by one.
+    /// Removes all rows of a table, so many entity group transactions and rows, if it is unchanged since this commit. False where
+    /// they are to be removed one by one.
     ///
     /// # Errors
     /// What failed.
-    pub(super) async fn clear(&self, table: &TableName, unchanged_since: u64, rows: usize) -> Result<bool, Failure> {
+    pub(super) async fn clear(
+        &self,
+        table: &TableName,
+        unchanged_since: u64,
+        (egts, rows): (usize, usize),
+    ) -> Result<bool, Failure> {
         match self.store.clear(table, unchanged_since).await {
             Ok(Some(_)) => {
-                self.shared.tally.add_group(1, rows);
+                self.shared.tally.add_group(egts, rows);
                 Ok(true)
             }
             Ok(None) => Ok(false),

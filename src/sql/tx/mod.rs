@@ -10,6 +10,7 @@
 //! PostgreSQL: [`claims`] on top of [`locks`].
 
 mod ahead;
+mod all_rows;
 mod claims;
 mod column_writes;
 mod commit_errors;
@@ -37,6 +38,7 @@ mod values;
 mod window;
 mod write_set;
 
+pub(super) use all_rows::AllRows;
 pub(super) use claims::{Claims, Found, changed_since_snapshot};
 pub(super) use column_writes::ColumnWindow;
 pub(super) use commit_errors::{after_commits, with_known};
