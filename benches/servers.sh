@@ -70,6 +70,10 @@ start_tablegate() { # start_tablegate FOLDER FLAGS...: rows are in FOLDER, or in
     return 1
 }
 
+seconds_since() { # seconds_since EPOCHREALTIME
+    awk -v from="$1" -v to="$EPOCHREALTIME" 'BEGIN { print to - from }'
+}
+
 tablegate_memory_mb() {
     awk '/^VmRSS/ {print int($2 / 1024)}' "/proc/$tablegate_pid/status"
 }

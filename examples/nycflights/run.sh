@@ -37,12 +37,12 @@ load() { # load LABEL PSQL...
     shift
     "$@" -q -v ON_ERROR_STOP=1 -f "$here/schema.sql" 2>/dev/null
     for table in airlines airports planes weather flights; do
-        started=$(date +%s.%N)
+        started=$EPOCHREALTIME
         "$@" -q -v ON_ERROR_STOP=1 -c "\\copy $table FROM '$work/$table.csv' WITH (FORMAT csv, HEADER, NULL 'NA')" 2>"$work/notices" || {
             cat "$work/notices" >&2
             return 1
         }
-        printf '%-12s %-10s loaded in %6.2f s\n' "$label" "$table" "$(echo "$(date +%s.%N) - $started" | bc)"
+        printf '%-12s %-10s loaded in %6.2f s\n' "$label" "$table" "$(seconds_since "$started")"
     done
 }
 load PostgreSQL "${POSTGRES[@]}"

@@ -20,15 +20,16 @@ chmod 755 "$work"
 start_postgres "$work/postgres"
 start_tablegate "$work/tablegate" --no-sample --egt-mode observe # which records the foreign keys
 
-seconds_since() { echo "$(date +%s.%N) - $1" | bc; }
-
 load() { # load LABEL PSQL...
     local label=$1 table started
     shift
-    started=$(date +%s.%N)
+    started=$EPOCHREALTIME
     "$@" -q -v ON_ERROR_STOP=1 -f "$queries/schema.sql" 2>/dev/null
     for table in region nation part supplier partsupp customer orders lineitem; do
-        "$@" -q -v ON_ERROR_STOP=1 -c "\\copy $table FROM '$work/$table.tbl' WITH (DELIMITER '|')" 2>>"$work/notices"
+        "$@" -q -v ON_ERROR_STOP=1 -c "\\copy $table FROM '$work/$table.tbl' WITH (DELIMITER '|')" 2>"$work/notices" || {
+            cat "$work/notices" >&2
+            return 1
+        }
     done
     "$@" -q -c ANALYZE
     printf '%-10s loaded at scale %s in %.1f s\n' "$label" "$scale" "$(seconds_since "$started")"
@@ -39,12 +40,12 @@ load tablegate "${TABLEGATE_PSQL[@]}"
 ask() { # ask QUERY-FILE ANSWER-FILE PSQL...: the seconds it took
     local query=$1 answer=$2 started
     shift 2
-    started=$(date +%s.%N)
+    started=$EPOCHREALTIME
     "$@" -q -A -t -v ON_ERROR_STOP=1 -v "scale=$scale" -f "$query" >"$answer" 2>&1 || true
     seconds_since "$started"
 }
 
-# PostgreSQL shows a quotient or an average with zeros at its end, tablegate without.
+# tablegate shows no more than 20 digits behind the point, also of a quotient that is 0.
 without_zeros() { perl -pe 's/\.(\d{16,})(?=\||$)/my $digits = $1 =~ s,0+$,,r; $digits eq "" ? "" : ".$digits"/ge' "$1"; }
 
 different=0
@@ -52,9 +53,10 @@ printf '%-6s %-10s %12s %12s\n' query answers PostgreSQL tablegate
 for query in "$queries"/queries/q*.sql; do
     name=$(basename "$query" .sql)
     reference=$(ask "$query" "$work/$name.expected" "${POSTGRES[@]}")
-    own=$(ask "$query" "$work/$name.got" "${TABLEGATE_PSQL[@]}")
+    own=$(ask "$query" "$work/$name.answer" "${TABLEGATE_PSQL[@]}")
     verdict=equal
     without_zeros "$work/$name.expected" >"$work/$name.wanted"
+    without_zeros "$work/$name.answer" >"$work/$name.got"
     if ! cmp -s "$work/$name.wanted" "$work/$name.got"; then
         verdict=DIFFERENT
         different=$((different + 1))

@@ -13,6 +13,8 @@
 mod blocks;
 #[path = "../../examples/in_process.rs"]
 mod in_process;
+#[path = "../../examples/tpch/data.rs"]
+mod tpch;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -171,4 +173,76 @@ fn the_example_in_node_runs() {
 #[test]
 fn the_example_in_process_runs() {
     in_process::main().expect("it ends well");
+}
+
+/// A script that compares this program with PostgreSQL, with generators and data of a folder.
+fn compares(script: &str, arguments: &[&str], folder: &Path) -> String {
+    let ran = Command::new("bash")
+        .arg(format!("{ROOT}/examples/{script}"))
+        .args(arguments)
+        .env("TABLEGATE", PROGRAM)
+        .env("TPCH", folder.join("generator"))
+        .output()
+        .expect("bash is there");
+    succeeds(&script, &ran);
+    text(&ran.stdout)
+}
+
+#[test]
+fn the_example_of_flights_runs() {
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
+    for (name, lines) in [
+        ("airlines", "carrier,name\nUA,United Air Lines Inc.\nB6,JetBlue Airways\n".to_owned()),
+        ("airports", "faa,name,lat,lon,alt,tz,dst,tzone\nEWR,Newark,40.69,-74.17,18,-5,A,America/New_York\n".to_owned()),
+        (
+            "planes",
+            "tailnum,year,type,manufacturer,model,engines,seats,speed,engine\nN1,1999,Fixed,BOEING,737,2,149,NA,Turbo-fan\n"
+                .to_owned(),
+        ),
+        (
+            "weather",
+            "origin,year,month,day,hour,temp,dewp,humid,wind_dir,wind_speed,wind_gust,precip,pressure,visib,time_hour\n\
+             EWR,2013,1,1,5,39.02,26.06,59.37,270,10.36,NA,0.2,1012,10,2013-01-01T10:00:00Z\n"
+                .to_owned(),
+        ),
+        ("flights", flights()),
+    ] {
+        fs::write(folder.path().join(format!("{name}.csv")), lines).expect("the folder is writable");
+    }
+    let told = compares("nycflights/run.sh", &[&folder.path().display().to_string()], folder.path());
+    assert!(told.contains("all 6 queries give the same answers"), "{told}");
+}
+
+/// Flights of two days, each hour.
+fn flights() -> String {
+    let mut lines =
+        "year,month,day,dep_time,sched_dep_time,dep_delay,arr_time,sched_arr_time,arr_delay,carrier,flight,tailnum,\
+                     origin,dest,air_time,distance,hour,minute,time_hour\n"
+            .to_owned();
+    for (month, day, hour, carrier) in [(1, 1), (7, 4)]
+        .into_iter()
+        .flat_map(|(month, day)| (5..20).flat_map(move |hour| ["UA", "B6"].map(|carrier| (month, day, hour, carrier))))
+    {
+        let (delay, flight) = (hour - 12, if hour == 10 { 1545 } else { 1000 + hour });
+        lines.push_str(&format!(
+            "2013,{month},{day},{hour}17,{hour}15,{delay},NA,{hour}59,{delay},{carrier},{flight},N1,EWR,IAH,227,1400,{hour},15,\
+             2013-{month:02}-{day:02}T{hour:02}:00:00Z\n"
+        ));
+    }
+    lines
+}
+
+#[test]
+fn the_example_of_tpc_h_runs() {
+    const SCALE: f64 = 0.01;
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
+    for table in tpch::TABLES {
+        let lines: String = tpch::lines(table, SCALE).collect();
+        fs::write(folder.path().join(format!("{table}.tbl")), lines).expect("the folder is writable");
+    }
+    let generator = folder.path().join("generator");
+    fs::write(&generator, format!("#!/bin/sh\ncp {}/*.tbl \"$2\"\n", folder.path().display())).expect("it is writable");
+    fs::set_permissions(&generator, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let told = compares("tpch/run.sh", &[&SCALE.to_string()], folder.path());
+    assert_eq!(told.matches(" equal ").count(), 22, "{told}");
 }
