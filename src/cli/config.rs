@@ -197,17 +197,17 @@ fn chosen_store(layers: &[Layer], read_only: bool) -> Result<StoreConfig, Config
         match (memory, layer.get("data")) {
             (true, Some((_, at))) => return Err(ConfigError::TwoStores { at: at.clone() }),
             (true, None) => return Ok(StoreConfig::Memory),
-            (false, Some((folder, _))) => return Ok(embedded(PathBuf::from(folder))),
+            (false, Some(_)) => return Ok(embedded(checked(std::slice::from_ref(layer), "data", folder_name)?)),
             // `memory = false` alone takes back what a lower layer says about memory, not about the folder.
             (false, None) if layer.contains_key("memory") => break,
             (false, None) => {}
         }
     }
-    let folder = checked(layers, "data", |text| match text {
-        "" => Err("the name of a folder".to_owned()),
-        name => Ok(PathBuf::from(name)),
-    })?;
-    Ok(embedded(folder))
+    Ok(embedded(checked(layers, "data", folder_name)?))
+}
+
+fn folder_name(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() { Err("the name of a folder".to_owned()) } else { Ok(PathBuf::from(text)) }
 }
 
 /// Where a layer says that the store is in an account.

@@ -54,7 +54,11 @@ impl Folder {
     /// [`StoreError::Unavailable`] when another process has it or it has another format, [`StoreError::Damaged`] when
     /// a file of it is missing or not what was written.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        std::fs::create_dir_all(path).map_err(|e| io_error(path, &e))?;
+        std::fs::create_dir_all(path).map_err(|error| match error.kind() {
+            // Of what is around it: there is nothing in it that could be damaged.
+            ErrorKind::NotFound => StoreError::Unavailable(format!("{} cannot be made: {error}", path.display())),
+            _ => io_error(path, &error),
+        })?;
         let lock = lock(path)?;
         let format = format_of(path)?;
         let (number, acknowledged) = open_number(path, format.is_none())?;
@@ -230,6 +234,12 @@ mod tests {
         assert!(matches!(&error, StoreError::Unavailable(text) if text.contains(folder.path().to_str().unwrap())));
         drop(held);
         Folder::open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_not_damaged() {
+        let error = Folder::open(Path::new("/proc/nothing/data")).unwrap_err();
+        assert!(matches!(&error, StoreError::Unavailable(text) if text.contains("/proc/nothing/data")), "{error}");
     }
 
     #[test]

@@ -84,6 +84,8 @@ fn unknown_names_are_refused_by_name() {
 fn wrong_values_name_their_origin() {
     let args = ServeArgs { max_connections: Some("0".to_owned()), ..ServeArgs::default() };
     assert!(message(load(&args, &[])).starts_with("option --max-connections: \"0\" is not valid"));
+    let nowhere = ServeArgs { data: Some(String::new()), ..ServeArgs::default() };
+    assert_eq!(message(load(&nowhere, &[])), "option --data: \"\" is not valid, it must be the name of a folder");
     let variable = message(load(&ServeArgs::default(), &[("TABLEGATE_QUERY_MEMORY", "lots")]));
     assert!(variable.starts_with("environment variable TABLEGATE_QUERY_MEMORY: \"lots\""), "{variable}");
     let (_file, args) = with_file("fsync = 'sometimes'");
