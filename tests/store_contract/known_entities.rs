@@ -3,8 +3,8 @@
 use arrow::array::{BinaryArray, Int32Array, Int64Array, StringArray};
 use tablegate::store::model::{ETag, EdmValue, Entity, EntityKey, EntityKeys, PropertyName, TableName};
 use tablegate::store::table::{
-    Batch, EdmColumn, EntityWindow, GroupError, KnownChange, KnownEntities, NewEntities, Operation, Rejection,
-    StoreError, Written,
+    Batch, EdmColumn, Emptied, EntityWindow, GroupError, IfMatch, KnownChange, KnownEntities, NewEntities, Operation,
+    Rejection, StoreError, WriteGroup, Written,
 };
 
 use crate::store_contract::harness::{
@@ -234,6 +234,47 @@ pub(super) async fn new_and_known_entities_are_written_together(store: &Store) {
     assert_eq!(contents(store, &orders).await.len(), ROWS - 2);
 }
 
+/// Where nothing was written to it since, a table of which all is removed may be emptied at once: it comes to the same.
+pub(super) async fn all_of_a_table_is_removed(store: &Store) {
+    let tables = [new_table(store).await, table("Others")];
+    store.create_table(&tables[1]).await.unwrap();
+    let places: Vec<usize> = (0..ROWS).collect();
+    let new = |rows: &[&str]| {
+        let mut keys = EntityKeys::default();
+        rows.iter().for_each(|row| keys.push("new", row).unwrap());
+        EntityWindow::from(NewEntities::new(&tables[0], keys, Vec::new()).unwrap())
+    };
+    for (is_changed, later) in [(false, vec![]), (true, vec![]), (false, vec!["a", "b"]), (true, vec!["a"])] {
+        fill(store, &tables[0]).await;
+        let unchanged_since = store.reader().commit().unwrap_or_default();
+        let removed = known(store, &tables[0], &places, KnownChange::Delete).await;
+        if is_changed {
+            write(store, &tables[0], Operation::Insert(entity("new", "meanwhile", [("n", int(1))]))).await;
+        }
+        let beside = Operation::InsertOrReplace(entity("p", "beside", [("n", int(2))]));
+        let mut group = WriteGroup::from(vec![removed.into()]);
+        group.windows.extend((!later.is_empty()).then(|| new(&later)));
+        group.batches = vec![
+            batch(&tables[1], vec![beside]),
+            batch(&tables[0], vec![Operation::Insert(entity("last", "", [("added", text("now"))]))]),
+        ];
+        group.emptied = vec![Emptied { table: tables[0].clone(), unchanged_since }];
+        store.write_group(group).await.unwrap();
+        let expected = 1 + later.len() + usize::from(is_changed);
+        let found = Scan::of(&tables[0]).run(store).await.keys();
+        assert_eq!(found.len(), expected, "{found:?}");
+        assert_eq!(
+            store.reader().estimate(&tables[0]).unwrap().map_or(expected as u64, |size| size.entities),
+            expected as u64
+        );
+        assert!(observed(store, &tables[0]).await.iter().any(|property| property.contains("added")));
+        let left = found.into_iter().map(|key| Operation::Delete(key, IfMatch::Any));
+        for operation in left {
+            write(store, &tables[0], operation).await;
+        }
+    }
+}
+
 /// Each side is within the limits, both together are not.
 pub(super) async fn a_known_entity_does_not_grow_beyond_the_limits(store: &Store) {
     let orders = new_table(store).await;
@@ -292,6 +333,18 @@ pub(super) async fn known_entities_are_changed_after_reopening<B: Durable>() {
     store.write_group(vec![removing.into()].into()).await.unwrap();
     let (before, size) = (contents(store, &orders).await, store.reader().estimate(&orders).unwrap());
     let backend = backend.reopen(system_clock()).await;
+    let store = backend.store();
+    assert_eq!(contents(store, &orders).await, before);
+    assert_eq!((before.len(), store.reader().estimate(&orders).unwrap()), (100, size));
+    let unchanged_since = store.reader().commit().unwrap_or_default();
+    let mut group = WriteGroup::from(vec![known(store, &orders, &places[..100], KnownChange::Delete).await.into()]);
+    group.batches = vec![batch(&orders, vec![Operation::Insert(entity("last", "", [("added", text("now"))]))])];
+    group.emptied = vec![Emptied { table: orders.clone(), unchanged_since }];
+    store.write_group(group).await.unwrap();
+    let (before, size) = (contents(store, &orders).await, store.reader().estimate(&orders).unwrap());
+    assert_eq!(before.len(), 1);
+    let backend = backend.reopen(system_clock()).await;
     assert_eq!(contents(backend.store(), &orders).await, before);
-    assert_eq!((before.len(), backend.store().reader().estimate(&orders).unwrap()), (100, size));
+    assert_eq!(backend.store().reader().estimate(&orders).unwrap(), size);
+    assert!(observed(backend.store(), &orders).await.iter().any(|property| property.contains("added")));
 }

@@ -188,7 +188,8 @@ pub(super) async fn batches_go_with_the_windows_of_their_group(store: &Store) {
         batch.push(Operation::Insert(entity("p", row, [("n", int(1))]))).unwrap();
         batch.build().unwrap()
     };
-    let group = |windows: Vec<EntityWindow>, batches: Vec<Batch>| WriteGroup { windows, batches };
+    let group =
+        |windows: Vec<EntityWindow>, batches: Vec<Batch>| WriteGroup { windows, batches, ..WriteGroup::default() };
     store.write_group(group(vec![window(&["a", "b"])], vec![batch(&notes, "1"), batch(&orders, "1")])).await.unwrap();
     let of_both =
         async || (Scan::of(&orders).run(store).await.keys().len(), Scan::of(&notes).run(store).await.keys().len());

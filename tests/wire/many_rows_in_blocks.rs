@@ -32,6 +32,7 @@ enum Step {
     Raise,
     Rewrite,
     Delete,
+    Empty,
 }
 
 /// The keys from one to another, of which each so manieth is meant.
@@ -65,14 +66,15 @@ impl Keys {
 
 impl Step {
     fn random(rng: &mut Rng) -> Self {
-        match rng.below(10) {
+        match rng.below(11) {
             0..=2 => Step::Insert,
             3 => Step::DoNothing,
             4 => Step::Add,
             5 => Step::SetNull,
             6..=7 => Step::Raise,
             8 => Step::Rewrite,
-            _ => Step::Delete,
+            9 => Step::Delete,
+            _ => Step::Empty,
         }
     }
 
@@ -100,11 +102,16 @@ impl Step {
                 format!("UPDATE {table} SET t = CASE WHEN k % 4 > 0 THEN 'r' || n END, n = -n WHERE {condition}")
             }
             Step::Delete => format!("DELETE FROM {table} WHERE {condition}"),
+            Step::Empty => format!("DELETE FROM {table}"),
         }
     }
 
     /// How many rows the statement changes; `None` where it fails.
     fn apply(&self, rows: &mut Rows, keys: Keys) -> Option<u64> {
+        if matches!(self, Step::Empty) {
+            let removed = std::mem::take(rows);
+            return Some(removed.len() as u64);
+        }
         let inserted = |k: i32| (k * 2, Some(format!("s{k}")));
         let mut changed = 0;
         if matches!(self, Step::Insert) && keys.all().any(|k| rows.contains_key(&k)) {
@@ -121,7 +128,7 @@ impl Step {
                 (Step::SetNull, Some((n, _))) => Some((n, (k % 3 == 0).then(|| "third".to_owned()))),
                 (Step::Raise, Some((n, t))) => Some((n + 1, t)),
                 (Step::Rewrite, Some((n, _))) => Some((-n, (k % 4 > 0).then(|| format!("r{n}")))),
-                (Step::Delete, Some(_)) => None,
+                (Step::Delete | Step::Empty, _) => None,
             };
             changed += 1;
             match after {
@@ -237,4 +244,48 @@ async fn they_read_and_leave_what_a_map_has_in_memory() {
 async fn they_read_and_leave_what_a_map_has_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     hold(Server::start_in(folder.path()).await).await;
+}
+
+/// A block removes the rows that it sees, be they all of a table: it does not matter whether the table can be emptied at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_that_come_meanwhile_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_in(folder.path()).await;
+    let (client, other) = (server.driver().await, server.driver().await);
+    client.batch_execute("SET egt.mode = observe; CREATE TABLE t (k int PRIMARY KEY, n int)").await.unwrap();
+    let fill = "INSERT INTO t SELECT k, 0 FROM generate_series(1, 500) k ON CONFLICT DO NOTHING";
+    let kept = async |client: &Client| -> Vec<i32> {
+        let rows = client.query("SELECT k FROM t ORDER BY k", &[]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    for (meanwhile, again, expected) in [
+        (None, None, vec![]),
+        (Some("INSERT INTO t VALUES (1000, 1)"), None, vec![1000]),
+        (Some("INSERT INTO t VALUES (2000, 1)"), Some("INSERT INTO t VALUES (7, 1), (3000, 1)"), vec![7, 2000, 3000]),
+        (None, Some("INSERT INTO t SELECT k, 1 FROM generate_series(501, 700) k"), (501..=700).collect()),
+        (None, Some("INSERT INTO t SELECT k, 1 FROM generate_series(400, 600) k"), (400..=600).collect()),
+    ] {
+        client.batch_execute("TRUNCATE t").await.unwrap();
+        client.batch_execute(fill).await.unwrap();
+        client.batch_execute("BEGIN; DELETE FROM t").await.unwrap();
+        if let Some(meanwhile) = meanwhile {
+            other.batch_execute(meanwhile).await.unwrap();
+        }
+        if let Some(again) = again {
+            client.batch_execute(again).await.unwrap();
+        }
+        assert_eq!(kept(&client).await, expected, "{meanwhile:?} {again:?}");
+        client.batch_execute("COMMIT").await.unwrap();
+        assert_eq!(kept(&other).await, expected, "{meanwhile:?} {again:?}");
+        let counted = other.query_one("SELECT count(*) FROM t", &[]).await.unwrap();
+        assert_eq!(counted.get::<_, i64>(0), expected.len() as i64);
+    }
+    // Who waits for one of the rows finds it gone.
+    client.batch_execute(fill).await.unwrap();
+    client.batch_execute("BEGIN; DELETE FROM t").await.unwrap();
+    let waiting = tokio::spawn(async move { other.execute("UPDATE t SET n = 5 WHERE k = 450", &[]).await });
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    client.batch_execute("INSERT INTO t SELECT k, 1 FROM generate_series(1, 300) k; COMMIT").await.unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap(), 0);
+    assert_eq!(kept(&client).await, (1..=300).collect::<Vec<_>>());
 }

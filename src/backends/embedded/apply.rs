@@ -17,11 +17,11 @@ use tablegate_store::table::{
 use super::analyze::Recorders;
 use super::engine::Engine;
 use super::key_bytes;
-use super::meta::{Live, TableMeta, Tables};
+use super::meta::{Live, TableMeta, Tables, put_next_number};
 use super::probe::Probe;
 use super::row::RowError;
-use super::segment::delta;
 use super::segment::install::Building;
+use super::segment::{delta, manifest};
 use super::size::{Growth, Size, put_size};
 
 /// A write being collected.
@@ -35,6 +35,8 @@ pub(super) struct Commit<'a> {
     pub(super) writes: OwnedWriteBatch,
     /// Tables as they are after it, under their numbers.
     pub(super) drafts: BTreeMap<u32, Draft>,
+    /// Tables in whose places those of `live` are that have their names.
+    pub(super) replaced: &'a [Arc<TableMeta>],
     /// What the transaction being added comes to: empty between two of them.
     changes: Vec<Change>,
     /// A row's bytes while they are made.
@@ -86,7 +88,7 @@ impl<'a> Commit<'a> {
     /// One that writes about so much.
     pub(super) fn new(
         engine: &'a Engine,
-        live: &'a Live,
+        (live, replaced): (&'a Live, &'a [Arc<TableMeta>]),
         recorders: &'a Recorders,
         building: &'a Building,
         probe: &'a Probe,
@@ -95,7 +97,7 @@ impl<'a> Commit<'a> {
     ) -> Self {
         let stamps = Stamps { clock, last: live.last };
         let (writes, drafts, changes, row) = (engine.batch_of(writes), BTreeMap::new(), Vec::new(), Vec::new());
-        Self { engine, live, recorders, building, probe, stamps, writes, drafts, changes, row }
+        Self { engine, live, recorders, building, probe, stamps, writes, drafts, replaced, changes, row }
     }
 
     /// Adds a transaction: all of it, or nothing where it is refused.
@@ -208,11 +210,26 @@ impl<'a> Commit<'a> {
                 sizes.push((Arc::clone(&table.size), size));
             }
             if let Some(before) = self.live.tables.get(&table.name) {
-                table.put_changes(before, self.engine, &mut self.writes);
+                // What takes another's place is written whole.
+                if !self.replaced.iter().any(|replaced| replaced.name == table.name) {
+                    table.put_changes(before, self.engine, &mut self.writes);
+                }
                 if table.differs(before) {
                     Arc::make_mut(&mut tables).insert(table.name.clone(), Arc::new(table));
                 }
             }
+        }
+        for replaced in self.replaced {
+            let Some(table) = tables.get(&replaced.name) else { continue };
+            replaced.put_replaced(table, self.engine, &mut self.writes);
+            manifest::put_dropped(replaced, self.engine, &mut self.writes);
+            table.note_change(self.live.commit + 1);
+            if !sizes.iter().any(|(size, _)| Arc::ptr_eq(size, &table.size)) {
+                put_size(table.number, TableSize::default(), self.engine, &mut self.writes);
+            }
+        }
+        if !self.replaced.is_empty() {
+            put_next_number(self.live.next_number, self.engine, &mut self.writes);
         }
         let live = Live { tables, last: self.stamps.last, ..self.live.next() };
         live.put_head(self.engine, &mut self.writes);

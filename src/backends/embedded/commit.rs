@@ -315,8 +315,13 @@ impl Committer {
 
     /// A write of about so many rows.
     pub(super) fn begin_of(&self, rows: usize) -> Commit<'_> {
-        let Self { engine, live, recorders, building, probe, shared, .. } = self;
-        Commit::new(engine, live, recorders, building, probe, &*shared.clock, rows)
+        self.begin_on(&self.live, &[], rows)
+    }
+
+    /// The same, where other tables take the places of some.
+    pub(super) fn begin_on<'a>(&'a self, live: &'a Live, replaced: &'a [Arc<TableMeta>], rows: usize) -> Commit<'a> {
+        let Self { engine, recorders, building, probe, shared, .. } = self;
+        Commit::new(engine, (live, replaced), recorders, building, probe, &*shared.clock, rows)
     }
 
     pub(super) fn jobs(&self) -> &mpsc::WeakSender<Job> {
@@ -385,8 +390,7 @@ impl Committer {
         Arc::make_mut(&mut live.tables).remove(name);
         live.dropped.push(table.number);
         self.write(Checked { writes, live, sizes: Vec::new() })?;
-        // Readers that still use the segments keep their files until they are done.
-        table.segments.list().iter().for_each(|segment| segment.condemn());
+        table.condemn_segments();
         Ok(())
     }
 

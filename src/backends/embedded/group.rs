@@ -1,10 +1,11 @@
 //! Groups of windows of columns, and of transactions beside them: all of it is written, or nothing is.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 use tablegate_store::model::TableName;
-use tablegate_store::table::{Batch, CommitError, GroupError, SeededHash, WriteGroup};
+use tablegate_store::table::{Batch, CommitError, Emptied, GroupError, SeededHash, StoreError, WriteGroup};
 
 use super::apply::{Commit, find};
 use super::commit::Committer;
@@ -12,20 +13,22 @@ use super::encoded::EncodedEntities;
 use super::encoded_window::EncodedWindow;
 use super::insert::first_refused;
 use super::key_bytes;
+use super::meta::{Live, TableMeta};
 
 /// A group as it is handed to the commit thread.
 pub(super) struct EncodedGroup {
     pub(super) windows: Vec<EncodedWindow>,
     pub(super) batches: Vec<Batch>,
+    emptied: Vec<Emptied>,
 }
 
 impl EncodedGroup {
     /// # Errors
     /// [`GroupError::DuplicateKey`] when the same key of the same table is there twice.
     pub(super) fn new(group: WriteGroup) -> Result<Self, GroupError> {
-        let WriteGroup { windows, batches } = group;
+        let WriteGroup { windows, batches, emptied } = group;
         let windows = windows.into_iter().map(EncodedWindow::new).collect();
-        let group = Self { windows, batches };
+        let group = Self { windows, batches, emptied };
         group.check_disjoint()?;
         Ok(group)
     }
@@ -85,6 +88,12 @@ impl EncodedGroup {
     }
 }
 
+/// Tables that have numbers without rows, and what they were before.
+struct WithEmptied {
+    live: Live,
+    before: Vec<Arc<TableMeta>>,
+}
+
 /// Whether no two windows of a table reach into each other, so that no key can be in both.
 fn are_apart(windows: &[&EncodedWindow]) -> bool {
     let mut spans: Vec<_> = windows.iter().filter_map(|window| window.keys().span()).collect();
@@ -95,12 +104,15 @@ fn are_apart(windows: &[&EncodedWindow]) -> bool {
 impl Committer {
     pub(super) fn write_group(&mut self, group: EncodedGroup) -> Result<(), GroupError> {
         self.check_usable()?;
-        let mut commit = self.begin_of(group.rows());
+        let emptied = self.emptied(&group.emptied)?;
+        let live = emptied.as_ref().map_or(&self.live, |emptied| &emptied.live);
+        let before: &[Arc<TableMeta>] = emptied.as_ref().map_or(&[], |emptied| &emptied.before);
+        let mut commit = self.begin_on(live, before, group.rows());
         let mut batches = 0;
         // New rows of one table after the other.
         let mut new: Vec<EncodedEntities> = Vec::new();
         for mut window in group.windows {
-            let table = find(&self.live.tables, window.table())?;
+            let table = find(&live.tables, window.table())?;
             window.set_table(table.number);
             let transactions = window.transactions();
             if new.first().is_some_and(|new| new.entities.table() != window.table()) {
@@ -114,6 +126,9 @@ impl Committer {
                         true => Vec::new(),
                         false => self.refused(new),
                     }
+                }
+                EncodedWindow::Known(known) if before.iter().any(|table| table.name == *known.entities.table()) => {
+                    Vec::new()
                 }
                 EncodedWindow::Known(known) => commit.change(known)?,
             };
@@ -137,7 +152,32 @@ impl Committer {
             commit.add(batch).map_err(|error| error.in_group(batches + index))?;
         }
         let checked = commit.finish();
-        Ok(self.write(checked)?)
+        self.write(checked)?;
+        for table in emptied.into_iter().flat_map(|emptied| emptied.before) {
+            table.condemn_segments();
+        }
+        Ok(())
+    }
+
+    /// What is known when these tables are empty; `None` where there is none that is as it was.
+    fn emptied(&self, emptied: &[Emptied]) -> Result<Option<WithEmptied>, StoreError> {
+        let mut before = Vec::new();
+        for Emptied { table, unchanged_since } in emptied {
+            let table = find(&self.live.tables, table)?;
+            if table.changed() <= *unchanged_since {
+                before.push(Arc::clone(table));
+            }
+        }
+        if before.is_empty() {
+            return Ok(None);
+        }
+        let mut live = Live { commit: self.live.commit, ..self.live.next() };
+        for table in &before {
+            let empty = table.renumbered(live.take_number(&table.name, &self.engine)?);
+            live.dropped.push(table.number);
+            Arc::make_mut(&mut live.tables).insert(table.name.clone(), Arc::new(empty));
+        }
+        Ok(Some(WithEmptied { live, before }))
     }
 
     /// The transactions of a window under one of whose keys there is a row.

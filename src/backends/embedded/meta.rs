@@ -225,6 +225,11 @@ impl TableMeta {
         Self { number, size, changed: Arc::default(), segments: Arc::default(), ..self.clone() }
     }
 
+    /// It is dropped or replaced. Readers that still use its segments keep their files until they are done.
+    pub(super) fn condemn_segments(&self) {
+        self.segments.list().iter().for_each(|segment| segment.condemn());
+    }
+
     /// Notes the number of a table that is not there yet: as that of a dropped one.
     pub(super) fn put_staged(&self, next_number: u32, engine: &Engine, batch: &mut OwnedWriteBatch) {
         put_next_number(next_number, engine, batch);

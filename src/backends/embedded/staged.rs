@@ -93,8 +93,7 @@ impl Committer {
         let sizes = vec![(Arc::clone(&table.size), size)];
         Arc::make_mut(&mut live.tables).insert(base.name.clone(), Arc::new(table));
         self.write(Checked { writes, live, sizes })?;
-        // Readers that still use the segments keep their files until they are done.
-        base.segments.list().iter().for_each(|segment| segment.condemn());
+        base.condemn_segments();
         Ok(())
     }
 

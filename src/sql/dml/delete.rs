@@ -109,6 +109,9 @@ impl PreparedDelete {
         if let Some(batch) = run.found.take()? {
             delete_all(batch, writes).await?;
         }
+        if self.all.is_some() {
+            writes.note_emptied(run.rows)?;
+        }
         let Run { rows, kept, .. } = run;
         let returned = Returning::finish(self.returning.as_ref(), planner, parameters, kept, writes).await?;
         Ok(Changed { rows, returned })

@@ -111,6 +111,22 @@ impl Writes<'_> {
         Ok(claims.hold_rows(&relation, keys.pairs(), strength) && claims.are_unchanged(&relation, found, seen)?)
     }
 
+    /// All rows that the statement sees of the table are removed, which were so many.
+    ///
+    /// # Errors
+    /// 42P01 when the table is gone.
+    pub(super) fn note_emptied(&mut self, rows: u64) -> SqlResult<()> {
+        let Some(seen) = self.reads.readers.of(&self.relation.stored)?.commit() else { return Ok(()) };
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        match &mut self.mode {
+            WriteMode::Block(transaction) | WriteMode::Implicit(transaction) => {
+                transaction.writes_mut().note_emptied(&self.relation.stored, seen, rows);
+            }
+            WriteMode::OneEgt(_) | WriteMode::Direct(_) => {}
+        }
+        Ok(())
+    }
+
     /// A row was found that the transaction has written before.
     pub(super) fn note_own_row(&mut self) {
         self.has_met_own = true;

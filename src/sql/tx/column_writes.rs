@@ -121,6 +121,20 @@ impl ColumnWrites {
         Arc::make_mut(&mut self.windows).push(Arc::new(window));
     }
 
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.windows.iter().map(|window| window.keys().len()).sum()
+    }
+
+    /// Whether so many rows are removed, and nothing else is written.
+    pub(super) fn remove_alone(&self, rows: usize) -> bool {
+        let removes = |window: &Arc<ColumnWindow>| match &window.entities {
+            EntityWindow::New(_) => false,
+            EntityWindow::Known(known) => matches!(known.change(), KnownChange::Delete),
+        };
+        self.len() == rows && self.windows.iter().all(removes)
+    }
+
     pub(super) fn windows(&self) -> &[Arc<ColumnWindow>] {
         &self.windows
     }

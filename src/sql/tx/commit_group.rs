@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tablegate_store::table::{Batch, CommitError, GroupError, Operation, StoreError, TableStore, WriteGroup};
+use tablegate_store::table::{Batch, CommitError, Emptied, GroupError, Operation, StoreError, TableStore, WriteGroup};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::WriteSet;
@@ -37,9 +37,13 @@ impl CommitGroup {
     /// When an entity breaks a limit, or what was collected cannot be read back.
     pub(crate) fn add_writes(&mut self, writes: WriteSet) -> SqlResult<()> {
         for (relation, columns, operations) in writes.into_tables() {
-            if !columns.is_empty() {
-                let (windows, taken): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-                self.writes.entry(relation.place()).or_default().windows.extend(windows);
+            if !columns.windows.is_empty() {
+                let (windows, taken): (Vec<_>, Vec<_>) = columns.windows.into_iter().unzip();
+                let group = self.writes.entry(relation.place()).or_default();
+                group.windows.extend(windows);
+                let table = || relation.stored.name.clone();
+                let emptied = columns.empties_since.map(|unchanged_since| Emptied { table: table(), unchanged_since });
+                group.emptied.extend(emptied);
                 self._taken.extend(taken);
             }
             self.add(relation, operations)?;

@@ -21,6 +21,8 @@ pub(super) struct TableWrites {
     pub(super) relation: Arc<Relation>,
     rows: Layers<Arc<NetWrite>>,
     columns: ColumnWrites,
+    /// At this commit of the store the rows that the columns remove were all that the table had.
+    empties_since: Option<u64>,
     /// What all of it takes until it is committed.
     bytes: usize,
     /// What was written to an open table. It may hold more than is still to be written, never less.
@@ -33,26 +35,49 @@ pub(super) struct TableMark {
     relation: Arc<Relation>,
     rows: Moment<Arc<NetWrite>>,
     columns: ColumnWrites,
+    empties_since: Option<u64>,
     bytes: usize,
     observed: Arc<ObservedSchema>,
+}
+
+/// What commits the collected writes to one table, but for operations.
+pub(super) struct Columns {
+    /// With the memory that each takes.
+    pub windows: Vec<(EntityWindow, Taken)>,
+    /// Where the rows that they remove are all that the table had at one commit of the store: that.
+    pub empties_since: Option<u64>,
 }
 
 impl TableWrites {
     /// Nothing yet.
     pub(super) fn new(relation: &Arc<Relation>) -> Self {
         let (rows, columns, observed) = (Layers::default(), ColumnWrites::default(), Arc::default());
-        Self { relation: Arc::clone(relation), rows, columns, bytes: 0, observed }
+        Self { relation: Arc::clone(relation), rows, columns, empties_since: None, bytes: 0, observed }
     }
 
     pub(super) fn mark(&self) -> TableMark {
-        let (relation, observed) = (Arc::clone(&self.relation), Arc::clone(&self.observed));
-        TableMark { relation, rows: self.rows.moment(), columns: self.columns.clone(), bytes: self.bytes, observed }
+        let Self { relation, rows, columns, empties_since, bytes, observed } = self;
+        TableMark {
+            relation: Arc::clone(relation),
+            rows: rows.moment(),
+            columns: columns.clone(),
+            empties_since: *empties_since,
+            bytes: *bytes,
+            observed: Arc::clone(observed),
+        }
     }
 
     /// As it was at the mark, to go on from there.
     pub(super) fn at(mark: &TableMark) -> Self {
-        let (relation, observed) = (Arc::clone(&mark.relation), Arc::clone(&mark.observed));
-        Self { relation, rows: Layers::at(&mark.rows), columns: mark.columns.clone(), bytes: mark.bytes, observed }
+        let TableMark { relation, rows, columns, empties_since, bytes, observed } = mark;
+        Self {
+            relation: Arc::clone(relation),
+            rows: Layers::at(rows),
+            columns: columns.clone(),
+            empties_since: *empties_since,
+            bytes: *bytes,
+            observed: Arc::clone(observed),
+        }
     }
 
     /// A statement is complete: see [`Layers::settle`].
@@ -98,6 +123,14 @@ impl TableWrites {
         self.columns.push(window);
     }
 
+    /// A statement has removed all rows that the table had at this commit of the store, which were so many. That is kept in mind
+    /// where they are columns.
+    pub(super) fn note_emptied(&mut self, unchanged_since: u64, rows: usize) {
+        if self.rows.is_untouched() && self.columns.remove_alone(rows) {
+            self.empties_since = Some(unchanged_since);
+        }
+    }
+
     /// All that was written, row by row in key order.
     pub(super) fn entries(&self) -> impl Iterator<Item = (EntityKey, Arc<NetWrite>)> + use<> {
         let all = self.columns.below(self.rows.moment());
@@ -125,16 +158,22 @@ impl TableWrites {
         operations(rows)
     }
 
-    /// The columns that are to be written, with the memory that they take, and the operations that commit what stands above
-    /// them.
-    pub(super) fn into_parts(self) -> (Vec<(EntityWindow, Taken)>, impl Iterator<Item = SqlResult<Operation>>) {
-        let Self { rows, columns, .. } = self;
+    /// The columns that are to be written, and the operations that commit what stands above them.
+    pub(super) fn into_parts(self) -> (Columns, impl Iterator<Item = SqlResult<Operation>>) {
+        let Self { rows, columns, empties_since, .. } = self;
         if rows.is_untouched() {
-            return (columns.into_windows(), operations(rows));
+            return (Columns { windows: columns.into_windows(), empties_since }, operations(rows));
         }
         match columns.without(|key| rows.get(key).is_some()) {
-            Some(left) => (left.into_windows(), operations(rows)),
-            None => (Vec::new(), operations(Layers::at(&columns.below(rows.moment())))),
+            Some(left) => {
+                // What is written in the places of removed rows stands for their removals.
+                let empties_since = empties_since.filter(|_| left.len() == columns.len());
+                (Columns { windows: left.into_windows(), empties_since }, operations(rows))
+            }
+            None => {
+                let all = Layers::at(&columns.below(rows.moment()));
+                (Columns { windows: Vec::new(), empties_since: None }, operations(all))
+            }
         }
     }
 }

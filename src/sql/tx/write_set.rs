@@ -9,16 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tablegate_store::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity};
-use tablegate_store::table::{EntityWindow, Operation, payload};
+use tablegate_store::table::{Operation, payload};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::OwnWrites;
 use super::column_writes::ColumnWindow;
-use super::held_back_space::Taken;
 use super::net_write::{NetWrite, operation};
 use super::serial::WrittenKeys;
 use super::spill::{Keeper, Kept, Values, WriteSpace};
-use super::table_writes::{TableMark, TableWrites};
+use super::table_writes::{Columns, TableMark, TableWrites};
 use super::totals::{Rules, Totals};
 use crate::observe::Footprint;
 use crate::place::{Place, StoredTable};
@@ -234,6 +233,13 @@ impl WriteSet {
         Ok(())
     }
 
+    /// A statement has removed all rows that a table had at this commit of the store, which were so many.
+    pub(crate) fn note_emptied(&mut self, table: &StoredTable, unchanged_since: u64, rows: usize) {
+        if let Some(table) = self.tables.get_mut(table) {
+            table.note_emptied(unchanged_since, rows);
+        }
+    }
+
     /// Gives an entity read with `base` its new properties. `patch` are those that changed, when none was removed.
     ///
     /// # Errors
@@ -328,12 +334,10 @@ impl WriteSet {
         self.tables.into_values().map(|table| (Arc::clone(&table.relation), table.into_operations()))
     }
 
-    /// As [`WriteSet::into_operations`], but for what was written as columns, which comes besides, with the
-    /// memory that it takes.
-    pub(crate) fn into_tables(
+    /// As [`WriteSet::into_operations`], but for what was written as columns, which comes besides.
+    pub(super) fn into_tables(
         self,
-    ) -> impl Iterator<Item = (Arc<Relation>, Vec<(EntityWindow, Taken)>, impl Iterator<Item = SqlResult<Operation>>)>
-    {
+    ) -> impl Iterator<Item = (Arc<Relation>, Columns, impl Iterator<Item = SqlResult<Operation>>)> {
         self.tables.into_values().map(|table| {
             let relation = Arc::clone(&table.relation);
             let (columns, operations) = table.into_parts();

@@ -58,4 +58,4 @@ pub use store::{
 };
 pub use walk::{EntityProperties, EntityView, EntityWalk, Visit, walk};
 pub use window::{Refusals, WindowOutcome};
-pub use write_group::WriteGroup;
+pub use write_group::{Emptied, WriteGroup};

@@ -8,6 +8,16 @@ use crate::model::TableName;
 pub struct WriteGroup {
     pub windows: Vec<EntityWindow>,
     pub batches: Vec<Batch>,
+    pub emptied: Vec<Emptied>,
+}
+
+/// A table of whose entities the windows remove all that were there at one commit, each in the version it had then: where nothing
+/// was written to it since, the store may empty it at once instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Emptied {
+    pub table: TableName,
+    /// The number of that commit: see [`TableReader::commit`](super::TableReader::commit).
+    pub unchanged_since: u64,
 }
 
 impl WriteGroup {
@@ -44,6 +54,6 @@ impl WriteGroup {
 
 impl From<Vec<EntityWindow>> for WriteGroup {
     fn from(windows: Vec<EntityWindow>) -> Self {
-        Self { windows, batches: Vec::new() }
+        Self { windows, ..Self::default() }
     }
 }
