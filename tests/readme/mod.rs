@@ -13,8 +13,6 @@
 mod blocks;
 #[path = "../../examples/in_process.rs"]
 mod in_process;
-#[path = "../../examples/tpch/data.rs"]
-mod tpch;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -26,6 +24,7 @@ use tempfile::TempDir;
 use self::blocks::{Block, Kind, Step};
 use crate::support::installed::Installed;
 use crate::support::server::{PROGRAM, Server, forget_settings};
+use crate::tpch::data;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// The user whom README makes: before that anybody may come in under any name.
@@ -236,8 +235,8 @@ fn flights() -> String {
 fn the_example_of_tpc_h_runs() {
     const SCALE: f64 = 0.01;
     let folder = tempfile::tempdir().expect("there is room for temporary files");
-    for table in tpch::TABLES {
-        let lines: String = tpch::lines(table, SCALE).collect();
+    for table in data::TABLES {
+        let lines: String = data::lines(table, SCALE).collect();
         fs::write(folder.path().join(format!("{table}.tbl")), lines).expect("the folder is writable");
     }
     let generator = folder.path().join("generator");

@@ -4,7 +4,7 @@
 //! `sql/tpch/answers`. `TPCH_RECORD=1` records them anew.
 
 #[path = "../../examples/tpch/data.rs"]
-mod data;
+pub(crate) mod data;
 
 mod answers;
 mod server;

@@ -278,7 +278,7 @@ async fn rows_that_come_meanwhile_stay() {
         client.batch_execute("COMMIT").await.unwrap();
         assert_eq!(kept(&other).await, expected, "{meanwhile:?} {again:?}");
         let counted = other.query_one("SELECT count(*) FROM t", &[]).await.unwrap();
-        assert_eq!(counted.get::<_, i64>(0), expected.len() as i64);
+        assert_eq!(usize::try_from(counted.get::<_, i64>(0)), Ok(expected.len()));
     }
     // Who waits for one of the rows finds it gone.
     client.batch_execute(fill).await.unwrap();
