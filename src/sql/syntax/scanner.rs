@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn all_else_is_cut_as_the_library_cuts_it() {
         let text = r#"SELECT E'a\'b', 'x\', b'1', x'ff', $1, $t$ a $t$, 1_000 + 1.5e3 /* a /* b */ c */ -- d
-            FROM "a""b".c$1 ü WHERE a ->> 'x' @> b <-> c !~* d AND a::int[1:2] <> ~1 # 2 && @- |/ 3 ## 4"#;
+            FROM "a""b".c$1 ü WHERE a ->> 'x' @> b <-> c !~* d AND a::int[1:2] <> ~1 # 2 && |/ 3 ## 4"#;
         let theirs = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().unwrap();
         assert_eq!(tokens(text).unwrap(), theirs);
     }

@@ -139,7 +139,7 @@ mod tests {
     fn numbers_become_characters() {
         for (sql, expected) in [
             (r"U&'d\0061t\+000061'", "'data'"),
-            (r"u&'a\\b''c' || 'x'", r"'a\b''c' || 'x'"),
+            (r"u&'a\\b''c' || 'x'", r"'a\b'c' || 'x'"),
             (r#"U&"d\0061t" = u & "x""#, r#""dat" = u & "x""#),
             (r"U&'d!0061\' UESCAPE '!' , 1", r"'da\' , 1"),
             (r"U&'\D83D\DE00'", "'😀'"),
