@@ -26,10 +26,9 @@ const ASK_FOR_KEYS: &[&str] = &["eliminate_duplicated_expr", "eliminate_join", "
 pub(super) fn guarded(rules: Vec<Arc<Rule>>) -> Vec<Arc<Rule>> {
     let guarded = |rule: Arc<Rule>| -> Vec<Arc<Rule>> {
         match rule.name() {
-            "extract_equijoin_predicate" => vec![Arc::new(Guarded { rule, mistakes: has_equal_nulls })],
+            "extract_equijoin_predicate" => vec![Arc::new(Guarded { rule, guard: equal_nulls_stay })],
             "push_down_filter" => {
-                let in_turn: Arc<Rule> = Arc::new(InTurn { rule });
-                vec![Arc::new(KEEP_CONDITIONS), Arc::new(Guarded { rule: in_turn, mistakes: asks_no_columns })]
+                vec![Arc::new(KEEP_CONDITIONS), Arc::new(Guarded { rule, guard: conditions_in_turn })]
             }
             "replace_distinct_aggregate" => vec![Arc::new(GROUP_DISTINCT), rule],
             name if ASK_FOR_KEYS.contains(&name) => vec![Arc::new(FORGET_KEYS), rule],
@@ -42,8 +41,17 @@ pub(super) fn guarded(rules: Vec<Arc<Rule>>) -> Vec<Arc<Rule>> {
 #[derive(Debug)]
 struct Guarded {
     rule: Arc<Rule>,
-    /// Whether the rule would be mistaken at this node.
-    mistakes: fn(&LogicalPlan) -> Result<bool>,
+    guard: fn(LogicalPlan) -> Result<Guard>,
+}
+
+/// What is to become of a node.
+enum Guard {
+    /// That is for the rule to say.
+    Rule(LogicalPlan),
+    /// It stays as it is: the rule would be mistaken.
+    Stays(LogicalPlan),
+    /// Another one, whose inputs the rule looks at next.
+    Becomes(LogicalPlan),
 }
 
 impl OptimizerRule for Guarded {
@@ -56,13 +64,18 @@ impl OptimizerRule for Guarded {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        if (self.mistakes)(&plan)? { Ok(Transformed::no(plan)) } else { self.rule.rewrite(plan, config) }
+        match (self.guard)(plan)? {
+            Guard::Rule(plan) => self.rule.rewrite(plan, config),
+            Guard::Stays(plan) => Ok(Transformed::no(plan)),
+            Guard::Becomes(plan) => Ok(Transformed::yes(plan)),
+        }
     }
 }
 
-fn has_equal_nulls(plan: &LogicalPlan) -> Result<bool> {
-    let LogicalPlan::Join(join) = plan else { return Ok(false) };
-    Ok(join.null_equality == NullEquality::NullEqualsNull && !join.on.is_empty())
+fn equal_nulls_stay(plan: LogicalPlan) -> Result<Guard> {
+    let has_equal_nulls = matches!(&plan, LogicalPlan::Join(join)
+        if join.null_equality == NullEquality::NullEqualsNull && !join.on.is_empty());
+    Ok(if has_equal_nulls { Guard::Stays(plan) } else { Guard::Rule(plan) })
 }
 
 /// A rule of our own, which is there for the one behind it.
@@ -115,7 +128,6 @@ fn parted(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 /// A condition that asks for no columns leaves all rows or none. Below groups it would leave the one group that there is of no rows,
 /// and below a node of ours take rows from its other readers. A condition above it would take it along.
 fn asks_no_columns(plan: &LogicalPlan) -> Result<bool> {
-    let LogicalPlan::Filter(_) = plan else { return Ok(false) };
     let mut plan = plan;
     loop {
         plan = match plan {
@@ -145,43 +157,31 @@ fn asks_for_none(condition: &Expr) -> bool {
     condition.column_refs().is_empty()
 }
 
-/// Pushes conditions down, but for those that may fail and meet others: these say first which rows they are asked of.
-#[derive(Debug)]
-struct InTurn {
-    rule: Arc<Rule>,
-}
-
-impl OptimizerRule for InTurn {
-    fn name(&self) -> &str {
-        self.rule.name()
+/// Conditions are pushed down, but for those that ask for no columns, and for those that may fail and meet others: these say first
+/// which rows they are asked of.
+fn conditions_in_turn(plan: LogicalPlan) -> Result<Guard> {
+    let LogicalPlan::Filter(above) = &plan else { return Ok(Guard::Rule(plan)) };
+    if asks_no_columns(&plan)? {
+        return Ok(Guard::Stays(plan));
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.rule.apply_order()
+    let LogicalPlan::Filter(below) = above.input.as_ref() else { return Ok(Guard::Rule(plan)) };
+    if !may_fail(&above.predicate) && !may_fail(&below.predicate) {
+        return Ok(Guard::Rule(plan));
     }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Filter(above) = &plan else { return self.rule.rewrite(plan, config) };
-        let LogicalPlan::Filter(below) = above.input.as_ref() else { return self.rule.rewrite(plan, config) };
-        if !may_fail(&above.predicate) && !may_fail(&below.predicate) {
-            return self.rule.rewrite(plan, config);
-        }
-        let first = split_conjunction_owned(below.predicate.clone());
-        let (waiting, others) = waiting_and_others(split_conjunction_owned(above.predicate.clone()), &first);
-        if others.is_empty() {
-            return Ok(Transformed::no(plan));
-        }
-        let (held, first) = waiting_and_others(first, &others);
-        if waiting.is_empty() && held.is_empty() {
-            return self.rule.rewrite(plan, config);
-        }
-        // Those in front are looked at next.
-        let in_turn = [first.into_iter().chain(others).collect(), held, waiting];
-        let filtered = in_turn.into_iter().filter_map(conjunction).try_fold(Arc::clone(&below.input), |rows, part| {
-            Filter::try_new(part, rows).map(|filter| Arc::new(LogicalPlan::Filter(filter)))
-        });
-        Ok(Transformed::yes(Arc::unwrap_or_clone(filtered?)))
+    let first = split_conjunction_owned(below.predicate.clone());
+    let (waiting, others) = waiting_and_others(split_conjunction_owned(above.predicate.clone()), &first);
+    if others.is_empty() {
+        return Ok(Guard::Stays(plan));
     }
+    let (held, first) = waiting_and_others(first, &others);
+    if waiting.is_empty() && held.is_empty() {
+        return Ok(Guard::Rule(plan));
+    }
+    let in_turn = [first.into_iter().chain(others).collect(), held, waiting];
+    let filtered = in_turn.into_iter().filter_map(conjunction).try_fold(Arc::clone(&below.input), |rows, part| {
+        Filter::try_new(part, rows).map(|filter| Arc::new(LogicalPlan::Filter(filter)))
+    });
+    Ok(Guard::Becomes(Arc::unwrap_or_clone(filtered?)))
 }
 
 /// The conditions that may fail, where some of others are about the same relations, and the rest. What is about other relations is

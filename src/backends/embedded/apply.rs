@@ -20,8 +20,8 @@ use super::key_bytes;
 use super::meta::{Live, TableMeta, Tables, put_next_number};
 use super::probe::Probe;
 use super::row::RowError;
+use super::segment::delta;
 use super::segment::install::Building;
-use super::segment::{delta, manifest};
 use super::size::{Growth, Size, put_size};
 
 /// A write being collected.
@@ -222,7 +222,6 @@ impl<'a> Commit<'a> {
         for replaced in self.replaced {
             let Some(table) = tables.get(&replaced.name) else { continue };
             replaced.put_replaced(table, self.engine, &mut self.writes);
-            manifest::put_dropped(replaced, self.engine, &mut self.writes);
             table.note_change(self.live.commit + 1);
             if !sizes.iter().any(|(size, _)| Arc::ptr_eq(size, &table.size)) {
                 put_size(table.number, TableSize::default(), self.engine, &mut self.writes);

@@ -1,9 +1,7 @@
 //! Emptying a table at once: it gets a number that no rows are under.
 
-use std::sync::Arc;
-
 use tablegate_store::model::TableName;
-use tablegate_store::table::{StoreError, TableSize};
+use tablegate_store::table::{Emptied, StoreError};
 
 use super::apply::find;
 use super::commit::Committer;
@@ -12,14 +10,11 @@ impl Committer {
     /// Removes all rows of a table, if none was written behind this commit: how many they were, as they are counted.
     pub(super) fn clear(&mut self, name: &TableName, unchanged_since: u64) -> Result<Option<u64>, StoreError> {
         self.check_usable()?;
-        let table = Arc::clone(find(&self.live.tables, name)?);
-        if table.changed() > unchanged_since {
-            return Ok(None);
-        }
-        let rows = table.size.get().map_or(0, |size| size.entities);
-        let mut live = self.live.next();
-        let empty = table.renumbered(live.take_number(name, &self.engine)?);
-        self.replace(&table, empty, TableSize::default(), live, self.engine.batch())?;
+        let rows = find(&self.live.tables, name)?.size.get().map_or(0, |size| size.entities);
+        let Some(emptied) = self.emptied(&[Emptied { table: name.clone(), unchanged_since }])? else { return Ok(None) };
+        let checked = self.begin_on(&emptied.live, &emptied.before, 0).finish();
+        self.write(checked)?;
+        emptied.before.iter().for_each(|table| table.condemn_segments());
         Ok(Some(rows))
     }
 }

@@ -89,9 +89,9 @@ impl EncodedGroup {
 }
 
 /// Tables that have numbers without rows, and what they were before.
-struct WithEmptied {
-    live: Live,
-    before: Vec<Arc<TableMeta>>,
+pub(super) struct WithEmptied {
+    pub(super) live: Live,
+    pub(super) before: Vec<Arc<TableMeta>>,
 }
 
 /// Whether no two windows of a table reach into each other, so that no key can be in both.
@@ -153,14 +153,12 @@ impl Committer {
         }
         let checked = commit.finish();
         self.write(checked)?;
-        for table in emptied.into_iter().flat_map(|emptied| emptied.before) {
-            table.condemn_segments();
-        }
+        emptied.iter().flat_map(|emptied| &emptied.before).for_each(|table| table.condemn_segments());
         Ok(())
     }
 
     /// What is known when these tables are empty; `None` where there is none that is as it was.
-    fn emptied(&self, emptied: &[Emptied]) -> Result<Option<WithEmptied>, StoreError> {
+    pub(super) fn emptied(&self, emptied: &[Emptied]) -> Result<Option<WithEmptied>, StoreError> {
         let mut before = Vec::new();
         for Emptied { table, unchanged_since } in emptied {
             let table = find(&self.live.tables, table)?;

@@ -244,6 +244,7 @@ impl TableMeta {
         by.put_changes(&TableMeta::new(by.number, by.name.clone()), engine, batch);
         batch.remove(&engine.meta, prefix(b'd', by.number));
         batch.insert(&engine.meta, prefix(b'd', self.number), b"".as_slice());
+        manifest::put_dropped(self, engine, batch);
     }
 
     pub(super) fn put_dropped(&self, engine: &Engine, batch: &mut OwnedWriteBatch) {

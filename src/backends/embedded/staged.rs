@@ -15,7 +15,6 @@ use super::apply::{Checked, find};
 use super::commit::Committer;
 use super::key_bytes;
 use super::meta::{Live, TableMeta, put_next_number};
-use super::segment::manifest;
 use super::size::put_size;
 use super::staging::{Filling, Staging, Writer, forgotten};
 
@@ -85,7 +84,6 @@ impl Committer {
     ) -> Result<(), StoreError> {
         base.put_replaced(&table, &self.engine, &mut writes);
         put_next_number(live.next_number, &self.engine, &mut writes);
-        manifest::put_dropped(base, &self.engine, &mut writes);
         put_size(table.number, size, &self.engine, &mut writes);
         live.put_head(&self.engine, &mut writes);
         live.dropped.push(base.number);

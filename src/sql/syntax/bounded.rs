@@ -248,6 +248,8 @@ macro_rules! as_postgresql {
     };
 }
 
+pub(super) use as_postgresql;
+
 impl Dialect for BoundedDialect {
     /// The parser asks in places whether it has that dialect.
     fn dialect(&self) -> TypeId {

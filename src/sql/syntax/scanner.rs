@@ -5,6 +5,8 @@ use std::any::TypeId;
 use sqlparser::dialect::{Dialect, PostgreSqlDialect};
 use sqlparser::tokenizer::{TokenWithSpan, Tokenizer, TokenizerError};
 
+use super::bounded::as_postgresql;
+
 /// The tokens of a text, each with its place.
 ///
 /// # Errors
@@ -28,36 +30,15 @@ impl Dialect for Scanner {
         false
     }
 
-    fn is_delimited_identifier_start(&self, ch: char) -> bool {
-        PostgreSqlDialect {}.is_delimited_identifier_start(ch)
-    }
-
-    fn is_identifier_start(&self, ch: char) -> bool {
-        PostgreSqlDialect {}.is_identifier_start(ch)
-    }
-
-    fn is_identifier_part(&self, ch: char) -> bool {
-        PostgreSqlDialect {}.is_identifier_part(ch)
-    }
-
-    fn is_custom_operator_part(&self, ch: char) -> bool {
-        PostgreSqlDialect {}.is_custom_operator_part(ch)
-    }
-
-    fn supports_nested_comments(&self) -> bool {
-        PostgreSqlDialect {}.supports_nested_comments()
-    }
-
-    fn supports_string_escape_constant(&self) -> bool {
-        PostgreSqlDialect {}.supports_string_escape_constant()
-    }
-
-    fn supports_numeric_literal_underscores(&self) -> bool {
-        PostgreSqlDialect {}.supports_numeric_literal_underscores()
-    }
-
-    fn supports_geometric_types(&self) -> bool {
-        PostgreSqlDialect {}.supports_geometric_types()
+    as_postgresql! {
+        is_delimited_identifier_start(ch: char) -> bool;
+        is_identifier_start(ch: char) -> bool;
+        is_identifier_part(ch: char) -> bool;
+        is_custom_operator_part(ch: char) -> bool;
+        supports_nested_comments() -> bool;
+        supports_string_escape_constant() -> bool;
+        supports_numeric_literal_underscores() -> bool;
+        supports_geometric_types() -> bool;
     }
 }
 

@@ -41,9 +41,10 @@ impl CommitGroup {
                 let (windows, taken): (Vec<_>, Vec<_>) = columns.windows.into_iter().unzip();
                 let group = self.writes.entry(relation.place()).or_default();
                 group.windows.extend(windows);
-                let table = || relation.stored.name.clone();
-                let emptied = columns.empties_since.map(|unchanged_since| Emptied { table: table(), unchanged_since });
-                group.emptied.extend(emptied);
+                group.emptied.extend(columns.empties_since.map(|unchanged_since| {
+                    let table = relation.stored.name.clone();
+                    Emptied { table, unchanged_since }
+                }));
                 self._taken.extend(taken);
             }
             self.add(relation, operations)?;

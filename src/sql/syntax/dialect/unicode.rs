@@ -15,7 +15,7 @@ const LONG: usize = 6;
 /// # Errors
 /// 42601 for numbers that are no characters, and for what UESCAPE cannot name.
 pub(crate) fn read(sql: &SourceText, tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
-    if !(0..tokens.len()).any(|at| begins(&tokens[at..])) {
+    if !tokens.windows(3).any(begins) {
         return Ok(tokens);
     }
     let (mut kept, mut at) = (Vec::with_capacity(tokens.len()), 0);
