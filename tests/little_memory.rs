@@ -1,12 +1,12 @@
 //! Statements that keep more than there is memory for give what they give where there is plenty: aggregates of each value once and
-//! in an order of their own, values that are long together, locks.
+//! in an order of their own, values that are long together, locks, rows that a block has written.
 
 use std::sync::Arc;
 
 use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::outcome::Outcome;
 use tablegate::sql::session::{Position, Session, SessionOptions};
-use tablegate::sql::{Engine, EngineConfig};
+use tablegate::sql::{EgtMode, Engine, EngineConfig};
 use tablegate::store::model::SystemClock;
 use tablegate::types::error::{ErrorKind, SqlResult};
 
@@ -16,7 +16,8 @@ const LITTLE: usize = 12 << 20;
 const PLENTY: usize = 1 << 30;
 
 async fn session(query_memory: usize) -> Session {
-    let config = EngineConfig { query_memory, query_threads: 2, ..EngineConfig::default() };
+    let egt_mode = EgtMode::Observe;
+    let config = EngineConfig { query_memory, query_threads: 2, egt_mode, ..EngineConfig::default() };
     let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
     let engine = Engine::open(store, Arc::new(SystemClock), config).await.unwrap();
     Session::new(engine, SessionOptions::default()).unwrap()
@@ -95,4 +96,57 @@ async fn more_locks_than_there_is_memory_for_are_refused_and_given_back() {
     try_run(&mut session, "SELECT pg_advisory_unlock_all()").await.unwrap();
     let some = "SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 1000) AS s(n)";
     assert_eq!(try_run(&mut session, some).await.unwrap(), ["|1000"]);
+}
+
+/// What a block has written, read in it and behind it, with a savepoint that is gone back to; rows that come and change many at a
+/// time and one by one.
+async fn written_in_a_block(session: &mut Session) -> Vec<String> {
+    let read = "SELECT count(*), sum(n), min(length(t)), sum(length(t)), sum(ascii(substr(t, 1 + id % 90)) * id % 1000003) FROM kept";
+    let one = "SELECT n, length(t), left(t, 3) FROM kept WHERE id = 7777";
+    let steps = [
+        "CREATE TABLE kept (id int PRIMARY KEY, n int, t text)",
+        "BEGIN",
+        "INSERT INTO kept SELECT k, k % 7, repeat(k::text, 150) FROM generate_series(1, 10000) AS s(k)",
+        read,
+        one,
+        "SAVEPOINT s",
+        "UPDATE kept SET t = left(t, 9) || n, n = NULL WHERE id % 3 = 0",
+        "DELETE FROM kept WHERE id % 5 = 0",
+        read,
+        "ROLLBACK TO s",
+        "UPDATE kept SET n = n + 1 WHERE id < 3000",
+        "DELETE FROM kept WHERE id BETWEEN 200 AND 1200",
+        read,
+        "COMMIT",
+        read,
+        one,
+        "BEGIN",
+        "UPDATE kept SET t = repeat(id::text, 200) WHERE id > 4000",
+        read,
+        one,
+        "UPDATE kept SET t = 'one' WHERE id = 7777",
+        "COMMIT",
+        read,
+        one,
+    ];
+    let mut lines = Vec::new();
+    for step in steps {
+        let given = try_run(session, step).await;
+        lines.extend(given.unwrap_or_else(|error| panic!("{step}: {error:?}")));
+    }
+    lines
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn blocks_write_more_than_there_is_memory_for() {
+    let (mut little, mut plenty) = (session(LITTLE).await, session(PLENTY).await);
+    assert_eq!(written_in_a_block(&mut little).await, written_in_a_block(&mut plenty).await);
+    try_run(&mut little, "BEGIN").await.unwrap();
+    let many = "INSERT INTO kept SELECT -k, 0, repeat('x', 1000) FROM generate_series(1, 20000) AS s(k)";
+    let error = try_run(&mut little, many).await.unwrap_err();
+    assert_eq!(
+        (error.kind, &*error.message),
+        (ErrorKind::LimitExceeded, "a transaction cannot write more than 12 MiB")
+    );
+    assert!(error.hint.is_some_and(|hint| hint.contains("--query-memory")));
 }

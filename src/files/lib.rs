@@ -3,6 +3,10 @@
 //!
 //! What is in such a file, and what is said when it cannot be used, says the type that is kept in it ([`Kept`]).
 
+mod mapped;
+
+pub use mapped::MappedFile;
+
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use arrow::array::{AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
 use tablegate_store::model::{EntityKey, EntityKeys, TableName};
-use tablegate_store::table::{Batch, BatchBuilder, Operation};
+use tablegate_store::table::{Batch, Operation};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 /// The keys in the first two columns of a batch, PartitionKey and RowKey.
@@ -38,24 +38,5 @@ fn text_column(batch: &RecordBatch, index: usize) -> SqlResult<&StringArray> {
 /// # Errors
 /// When an entity breaks a limit, and the first error among the operations.
 pub(crate) fn pack(table: &TableName, operations: impl Iterator<Item = SqlResult<Operation>>) -> SqlResult<Vec<Batch>> {
-    let mut batches = Vec::new();
-    let mut builder = Batch::builder(table.clone());
-    for operation in operations {
-        let operation = operation?;
-        if builder.is_of_another_partition(operation.key()) {
-            let full: BatchBuilder = std::mem::replace(&mut builder, Batch::builder(table.clone()));
-            batches.push(full.build()?);
-        }
-        let Err((operation, error)) = builder.push(operation) else { continue };
-        if builder.is_empty() {
-            return Err(error.into());
-        }
-        let full: BatchBuilder = std::mem::replace(&mut builder, Batch::builder(table.clone()));
-        batches.push(full.build()?);
-        builder.push(operation).map_err(|(_, error)| error)?;
-    }
-    if !builder.is_empty() {
-        batches.push(builder.build()?);
-    }
-    Ok(batches)
+    tablegate_store::table::pack(table, operations)
 }

@@ -172,9 +172,11 @@ impl Engine {
                 .build();
             let recorder = Recorder::new(store.clone());
             let sequences = Arc::new(Sequences::new(stores.clone()));
-            let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-            let held_back = HeldBackSpace::within(base.runtime_env().memory_pool.clone(), config.query_memory);
-            let locks = Arc::new(Locks::within(base.runtime_env().memory_pool.clone()));
+            let (memory, query_memory) = (&base.runtime_env().memory_pool, config.query_memory);
+            let (values, folder) = (config.transaction_memory, config.spill_folder.clone());
+            let write_space = WriteSpace::new(values, folder, Arc::clone(memory), query_memory);
+            let held_back = HeldBackSpace::within(Arc::clone(memory), query_memory);
+            let locks = Arc::new(Locks::within(Arc::clone(memory)));
             let (serial, copies, long_writes, hub, statistics, counters) = Default::default();
             let sessions = Arc::new(Sessions::since(clock.now().unix_micros()));
             Ok(Arc::new(Self {

@@ -21,7 +21,7 @@ const MEMBERS: &[(&str, &[&str])] = &[
     ("backends", &["store"]),
     ("types", &["store"]),
     ("bind", &["types"]),
-    ("sql", &["store", "types", "bind"]),
+    ("sql", &["files", "store", "types", "bind"]),
     ("pg", &["files", "types", "sql"]),
     ("rest", &["files", "store", "types"]),
 ];
@@ -34,7 +34,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("azure_core", &["backends/azure/entra"]),
     ("azure_identity", &["backends/azure/entra"]),
     ("base64", &["store", "backends", "types", "pg", "rest"]),
-    ("bytes", &["backends", "types", "sql", "pg", "rest", "cli/metrics"]),
+    ("bytes", &["files", "backends", "types", "sql", "pg", "rest", "cli/metrics"]),
     ("chrono", &["store", "backends", "types", "sql", "rest"]),
     ("chrono_tz", &["types"]),
     ("clap", &["cli"]),
@@ -53,7 +53,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("libc", &["sql/spare_stack", "sql/workers", "cli/private"]),
     ("md5", &["types"]),
     // Files of columns are read where they lie, without copies.
-    ("memmap2", &["backends/embedded"]),
+    ("memmap2", &["files", "backends/embedded"]),
     ("num_bigint", &["types", "sql"]),
     ("pgwire", &["pg"]),
     ("prometheus_client", &["cli/metrics"]),

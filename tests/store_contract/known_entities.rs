@@ -275,6 +275,75 @@ pub(super) async fn all_of_a_table_is_removed(store: &Store) {
     }
 }
 
+/// What is removed with all others of its table may come again: as another row, where it is still what it was.
+pub(super) async fn a_table_is_refilled(store: &Store) {
+    let orders = new_table(store).await;
+    let places: Vec<usize> = (0..ROWS).collect();
+    let (again, values) = (|place: usize| place % 3 < 2, values(ROWS));
+    // Rows of the table without those that do not come again, and one that was not there.
+    let new = || {
+        let pairs = places.iter().filter(|place| again(**place)).map(|place| pair(*place));
+        let mut keys = EntityKeys::default();
+        pairs
+            .chain([("new".to_owned(), "0".to_owned())])
+            .for_each(|(partition, row)| keys.push(&partition, &row).unwrap());
+        let first = |column: &EdmColumn| match column {
+            EdmColumn::Int32(array) => EdmColumn::Int32(array.slice(0, keys.len())),
+            EdmColumn::Int64(array) => EdmColumn::Int64(array.slice(0, keys.len())),
+            EdmColumn::String(array) => EdmColumn::String(array.slice(0, keys.len())),
+            _ => panic!("there are no others"),
+        };
+        let columns = values.iter().map(|(name, column)| (name.clone(), first(column))).collect();
+        EntityWindow::from(NewEntities::new(&orders, keys, columns).unwrap())
+    };
+    for (meanwhile, expected) in
+        [(None, None), (Some("other"), None), (Some("new"), Some(true)), (Some("old"), Some(false))]
+    {
+        fill(store, &orders).await;
+        let unchanged_since = store.reader().commit().unwrap_or_default();
+        let removed = known(store, &orders, &places, KnownChange::Delete).await;
+        let written = match meanwhile {
+            Some("old") => Some(Operation::InsertOrReplace(row(7))),
+            Some(partition) => Some(Operation::Insert(entity(partition, "0", [("n", int(1))]))),
+            None => None,
+        };
+        let others = usize::from(meanwhile == Some("other"));
+        if let Some(written) = written {
+            write(store, &orders, written).await;
+        }
+        let mut group = WriteGroup::from(vec![removed.into(), new()]);
+        group.emptied = vec![Emptied { table: orders.clone(), unchanged_since }];
+        let (before, size) = (contents(store, &orders).await, store.reader().estimate(&orders).unwrap());
+        match (store.write_group(group).await, expected) {
+            (Ok(()), None) => {
+                let found = contents(store, &orders).await;
+                let came = places.iter().filter(|place| again(**place)).count() + 1;
+                assert_eq!(found.len(), came + others, "{meanwhile:?}");
+                assert!(found.iter().all(|row| !row.contains("beside")), "nothing is left of what was removed");
+                let entities = store.reader().estimate(&orders).unwrap().map(|size| size.entities);
+                assert!(entities.is_none_or(|entities| entities == found.len() as u64), "{meanwhile:?}: {entities:?}");
+                assert_eq!(stored(store, &orders, &key("new", "0")).await.get("n"), Some(&int(397)));
+            }
+            (Err(GroupError::Rejected { reason, key: at, .. }), Some(is_new)) => {
+                let (partition, row) = pair(7);
+                let expected = match is_new {
+                    true => (Rejection::EntityExists, key("new", "0")),
+                    false => (Rejection::ETagMismatch, key(&partition, &row)),
+                };
+                assert_eq!((reason, at), expected);
+                assert_eq!(contents(store, &orders).await, before);
+                assert_eq!(store.reader().estimate(&orders).unwrap(), size);
+            }
+            other => panic!("{meanwhile:?}: {other:?}"),
+        }
+        for key in Scan::of(&orders).run(store).await.keys() {
+            write(store, &orders, Operation::Delete(key, IfMatch::Any)).await;
+        }
+    }
+    let twice = WriteGroup::from(vec![new(), new()]);
+    assert!(matches!(store.write_group(twice).await, Err(GroupError::DuplicateKey { .. })));
+}
+
 /// Each side is within the limits, both together are not.
 pub(super) async fn a_known_entity_does_not_grow_beyond_the_limits(store: &Store) {
     let orders = new_table(store).await;

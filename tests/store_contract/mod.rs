@@ -216,6 +216,7 @@ macro_rules! local_contract {
                     versions_that_no_store_gives_are_refused,
                     new_and_known_entities_are_written_together,
                     all_of_a_table_is_removed,
+                    a_table_is_refilled,
                     a_known_entity_does_not_grow_beyond_the_limits,
                 }
                 clearing {

@@ -289,3 +289,50 @@ async fn rows_that_come_meanwhile_stay() {
     assert_eq!(waiting.await.unwrap().unwrap(), 0);
     assert_eq!(kept(&client).await, (1..=300).collect::<Vec<_>>());
 }
+
+/// What loaders do that replace a table: all its rows are removed, and rows of the same keys come in the same block.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_that_come_again_are_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_in(folder.path()).await;
+    let (client, other) = (server.driver().await, server.driver().await);
+    client.batch_execute("SET egt.mode = observe; CREATE TABLE t (k int PRIMARY KEY, n int, gone int)").await.unwrap();
+    client.batch_execute("INSERT INTO t SELECT k, 0, 7 FROM generate_series(1, 500) k").await.unwrap();
+    let sums = async |client: &Client| -> (i64, i64, Option<i64>, i64) {
+        let row = client.query_one("SELECT count(*), sum(n), sum(gone), sum(k) FROM t", &[]).await.unwrap();
+        (row.get(0), row.get(1), row.get(2), row.get(3))
+    };
+    let refill = "DELETE FROM t; INSERT INTO t (k, n) SELECT k, 1 FROM generate_series(1, 400) k; \
+        INSERT INTO t (k, n) SELECT k, 2 FROM generate_series(901, 1100) k";
+    let filled = (600, 800, None, 80_200 + 200_100);
+    // Somebody waits for a row that comes again: it is another one.
+    client.batch_execute(&format!("BEGIN; {refill}")).await.unwrap();
+    assert_eq!((sums(&client).await, sums(&other).await.2), (filled, Some(3_500)));
+    let waiting =
+        tokio::spawn(async move { (other.execute("UPDATE t SET n = 5 WHERE k = 200", &[]).await.unwrap(), other) });
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    client.batch_execute("COMMIT").await.unwrap();
+    let (changed, other) = waiting.await.unwrap();
+    assert_eq!((changed, sums(&other).await), (0, filled));
+    // A key comes once.
+    for twice in ["generate_series(300, 450) k", "generate_series(1000, 1200) k", "(VALUES (1100)) v(k)"] {
+        client.batch_execute(&format!("BEGIN; {refill}")).await.unwrap();
+        let refused = client.batch_execute(&format!("INSERT INTO t SELECT k, 3 FROM {twice}")).await.unwrap_err();
+        assert_eq!(refused.code(), Some(&SqlState::UNIQUE_VIOLATION), "{twice}: {refused:?}");
+        client.batch_execute("ROLLBACK").await.unwrap();
+    }
+    // Rows are written once more, and a part is taken back.
+    let more = "SAVEPOINT s; INSERT INTO t (k, n) SELECT k, 3 FROM generate_series(2001, 2200) k; DELETE FROM t WHERE k < 300; \
+        ROLLBACK TO s; INSERT INTO t (k, n) SELECT k, 4 FROM generate_series(401, 500) k; \
+        UPDATE t SET n = n + 1 WHERE k BETWEEN 300 AND 1000; DELETE FROM t WHERE k > 1050";
+    client.batch_execute(&format!("BEGIN; {refill}; {more}")).await.unwrap();
+    let expected = (650, 400 + 400 + 300 + 301, None, 125_250 + 146_325);
+    assert_eq!(sums(&client).await, expected);
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(sums(&other).await, expected);
+    // Somebody else writes before all is committed: the rows that were seen are replaced one by one.
+    client.batch_execute(&format!("BEGIN; {refill}")).await.unwrap();
+    other.batch_execute("INSERT INTO t VALUES (5000, 9, 9)").await.unwrap();
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(sums(&other).await, (601, 809, Some(9), 285_300));
+}

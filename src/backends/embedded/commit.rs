@@ -352,7 +352,7 @@ impl Committer {
         Ok(written)
     }
 
-    fn commit_group(&mut self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
+    pub(super) fn commit_group(&mut self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         self.check_usable()?;
         let mut commit = self.begin();
         let mut written = Vec::with_capacity(batches.len());

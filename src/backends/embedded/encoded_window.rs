@@ -28,6 +28,13 @@ impl EncodedWindow {
         }
     }
 
+    pub(super) fn into_window(self) -> EntityWindow {
+        match self {
+            EncodedWindow::New(new) => new.entities.into(),
+            EncodedWindow::Known(known) => known.entities.into(),
+        }
+    }
+
     pub(super) fn table(&self) -> &TableName {
         match self {
             EncodedWindow::New(new) => new.entities.table(),

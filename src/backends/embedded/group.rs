@@ -20,17 +20,26 @@ pub(super) struct EncodedGroup {
     pub(super) windows: Vec<EncodedWindow>,
     pub(super) batches: Vec<Batch>,
     emptied: Vec<Emptied>,
+    /// Those tables that new rows come to in the places of the removed ones.
+    refilled: Vec<TableName>,
 }
 
 impl EncodedGroup {
     /// # Errors
     /// [`GroupError::DuplicateKey`] when the same key of the same table is there twice.
     pub(super) fn new(group: WriteGroup) -> Result<Self, GroupError> {
+        let tables = group.emptied.iter().map(|emptied| emptied.table.clone());
+        let refilled = tables.filter(|table| group.refills(table)).collect();
         let WriteGroup { windows, batches, emptied } = group;
         let windows = windows.into_iter().map(EncodedWindow::new).collect();
-        let group = Self { windows, batches, emptied };
+        let group = Self { windows, batches, emptied, refilled };
         group.check_disjoint()?;
         Ok(group)
+    }
+
+    fn into_group(self) -> WriteGroup {
+        let Self { windows, batches, emptied, .. } = self;
+        WriteGroup { windows: windows.into_iter().map(EncodedWindow::into_window).collect(), batches, emptied }
     }
 
     /// How many rows the windows have.
@@ -43,11 +52,18 @@ impl EncodedGroup {
         let mut tables: Vec<&TableName> = self.windows.iter().map(EncodedWindow::table).collect();
         tables.sort_unstable();
         tables.dedup();
-        tables.into_iter().try_for_each(|table| self.check_disjoint_in(table))
+        tables.into_iter().try_for_each(|table| {
+            let windows = self.windows.iter().filter(|window| window.table() == table);
+            if !self.refilled.contains(table) {
+                return self.check_disjoint_in(table, windows.collect());
+            }
+            let (removed, others) = windows.partition(|window| window.frees_room());
+            self.check_disjoint_in(table, removed)?;
+            self.check_disjoint_in(table, others)
+        })
     }
 
-    fn check_disjoint_in(&self, table: &TableName) -> Result<(), GroupError> {
-        let windows: Vec<&EncodedWindow> = self.windows.iter().filter(|window| window.table() == table).collect();
+    fn check_disjoint_in(&self, table: &TableName, windows: Vec<&EncodedWindow>) -> Result<(), GroupError> {
         let batches: Vec<&Batch> = self.batches.iter().filter(|batch| batch.table() == table).collect();
         if batches.is_empty() && are_apart(&windows) {
             return Ok(());
@@ -104,6 +120,11 @@ fn are_apart(windows: &[&EncodedWindow]) -> bool {
 impl Committer {
     pub(super) fn write_group(&mut self, group: EncodedGroup) -> Result<(), GroupError> {
         self.check_usable()?;
+        if self.is_too_late(&group)? {
+            let (batches, counting) =
+                group.into_group().into_batches().map_err(|error| StoreError::Unavailable(error.to_string()))?;
+            return self.commit_group(batches).map(drop).map_err(|error| counting.of_group(error));
+        }
         let emptied = self.emptied(&group.emptied)?;
         let live = emptied.as_ref().map_or(&self.live, |emptied| &emptied.live);
         let before: &[Arc<TableMeta>] = emptied.as_ref().map_or(&[], |emptied| &emptied.before);
@@ -155,6 +176,17 @@ impl Committer {
         self.write(checked)?;
         emptied.iter().flat_map(|emptied| &emptied.before).for_each(|table| table.condemn_segments());
         Ok(())
+    }
+
+    /// Whether somebody has written to one of the tables that are refilled since their rows were removed: then it is about each
+    /// row what becomes of it.
+    fn is_too_late(&self, group: &EncodedGroup) -> Result<bool, StoreError> {
+        for Emptied { table, unchanged_since } in &group.emptied {
+            if group.refilled.contains(table) && find(&self.live.tables, table)?.changed() > *unchanged_since {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What is known when these tables are empty; `None` where there is none that is as it was.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tablegate_bind::query::LockStrength;
 use tablegate_store::model::limits::EGT_MAX_OPERATIONS;
 use tablegate_store::model::{ETag, EntityKeys};
-use tablegate_store::table::{EntityWindow, KnownChange, KnownEntities};
+use tablegate_store::table::{EntityWindow, KnownChange, KnownEntities, NewEntities};
 use tablegate_types::error::SqlResult;
 
 use super::rows::RowsToWrite;
@@ -47,6 +47,9 @@ impl Writes<'_> {
         }
         self.pace.give_way().await;
         let Some(entities) = rows.new_entities(&relation) else { return Ok(false) };
+        if self.refills(&entities)? {
+            return self.collect(entities.into());
+        }
         let Some(claims) = self.claims_mut() else { return Ok(false) };
         if !claims.hold_rows(&relation, entities.keys().pairs(), LockStrength::Update)
             || claims.first_present(&relation, entities.keys()).await?.is_some()
@@ -56,6 +59,20 @@ impl Writes<'_> {
         self.collect(entities.into())
     }
 
+    /// Whether new rows come to a table that the block has emptied, be it under the keys of removed rows, and are locked: nobody
+    /// has written to it since, nor the block one of these.
+    fn refills(&mut self, entities: &NewEntities) -> SqlResult<bool> {
+        let (relation, space) = (&self.relation, &self.held_back);
+        let (WriteMode::Block(transaction) | WriteMode::Implicit(transaction)) = &mut self.mode else {
+            return Ok(false);
+        };
+        let Some(since) = transaction.writes().empties_since(&relation.stored) else { return Ok(false) };
+        let claims = transaction.claims_mut();
+        Ok(claims.hold_other_rows(relation, entities.keys(), LockStrength::Update)
+            && claims.is_unchanged_since(relation, Some(since))?
+            && transaction.writes_mut().refill(&relation.stored, entities, space))
+    }
+
     /// Locks the rows of many keys at once, for a block; false where they have to be locked one by one.
     pub(super) fn hold_new(&mut self, keys: &EntityKeys) -> bool {
         let relation = self.relation.clone();
@@ -63,16 +80,25 @@ impl Writes<'_> {
         claims.is_some_and(|claims| claims.hold_rows(&relation, keys.pairs(), LockStrength::Update))
     }
 
-    /// Collects rows as columns, which are locked, and as they are expected to be; false where there is no memory for that.
+    /// Collects rows as columns, which are locked, and as they are expected to be; false outside of blocks.
+    ///
+    /// # Errors
+    /// 53200 when there is no memory for their keys, 53100 when there is no room for their values on the disk either.
     pub(super) fn collect(&mut self, entities: EntityWindow) -> SqlResult<bool> {
-        let mut taken = self.held_back.begin();
         let (WriteMode::Block(transaction) | WriteMode::Implicit(transaction)) = &mut self.mode else {
             return Ok(false);
         };
-        if !taken.add(entities.bytes()) {
-            return Ok(false);
-        }
         let store = Arc::clone(transaction.claims().store_of(&self.relation)?);
+        let (mut taken, values) = (self.held_back.begin(), entities.values_bytes());
+        let in_memory = entities.bytes() - values + ColumnWindow::OPERATION_BYTES * entities.len();
+        let entities = match taken.add(values) {
+            true => entities,
+            false => {
+                taken = self.held_back.begin();
+                transaction.writes_mut().put_away(entities)?
+            }
+        };
+        taken.need(in_memory)?;
         let window = ColumnWindow::new(entities, self.now, store, taken);
         transaction.writes_mut().write_columns(&self.relation, window)?;
         self.check_rules()?;

@@ -132,6 +132,11 @@ impl Claims {
         self.held.hold_rows(&relation.stored, keys, strength)
     }
 
+    /// As [`Claims::hold_rows`], of those rows that the transaction does not hold already.
+    pub(crate) fn hold_other_rows(&mut self, relation: &Relation, keys: &EntityKeys, strength: LockStrength) -> bool {
+        self.held.hold_other_rows(&relation.stored, keys, strength)
+    }
+
     /// As [`Claims::lock_rows`], all rows that the table has, or could have.
     pub(crate) fn lock_all_rows(&mut self, relation: &Relation, strength: LockStrength) -> bool {
         self.held.lock_all_rows(&relation.stored, strength)
@@ -223,10 +228,10 @@ impl Claims {
         (keys, versions): (&EntityKeys, &[ETag]),
         seen: Option<u64>,
     ) -> SqlResult<bool> {
-        let reader = self.stores.at(relation.place())?.reader();
-        if reader.last_change(&relation.stored).zip(seen).is_some_and(|(last, seen)| last <= seen) {
+        if self.is_unchanged_since(relation, seen)? {
             return Ok(true);
         }
+        let reader = self.stores.at(relation.place())?.reader();
         let no_columns = ScanColumns::new(Vec::new());
         for (pair, version) in keys.pairs().zip(versions) {
             if !is_at_once(&*reader, relation, pair, version, &no_columns)? {
@@ -234,6 +239,15 @@ impl Claims {
             }
         }
         Ok(true)
+    }
+
+    /// Whether nobody is known to have written to a table since this commit.
+    ///
+    /// # Errors
+    /// As [`Claims::store_of`].
+    pub(crate) fn is_unchanged_since(&self, relation: &Relation, commit: Option<u64>) -> SqlResult<bool> {
+        let last = self.store_of(relation)?.reader().last_change(&relation.stored);
+        Ok(last.zip(commit).is_some_and(|(last, commit)| last <= commit))
     }
 
     /// The store of a table.

@@ -7,14 +7,14 @@
 use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
-use tablegate_store::model::{EdmDateTime, EntityKey, EntityKeys};
+use tablegate_store::model::{ETag, EdmDateTime, EntityKey, EntityKeys};
 use tablegate_store::table::{EntityWindow, KnownChange, StoreError, TableStore};
 use tablegate_types::error::SqlResult;
 
 use super::held_back_space::Taken;
 use super::layers::Moment;
 use super::net_write::NetWrite;
-use super::spill::{Kept, Values};
+use super::spill::{self, Kept, Values};
 
 /// What each row takes besides its values, until all of them are written at once.
 const ROW_BYTES: usize = 128;
@@ -42,6 +42,9 @@ pub(super) struct ColumnWrites {
 }
 
 impl ColumnWindow {
+    /// What is kept of each row besides the entities.
+    pub(crate) const OPERATION_BYTES: usize = size_of::<usize>();
+
     /// Of a store that commits groups, which looks up a row at once.
     pub(crate) fn new(entities: EntityWindow, written: EdmDateTime, store: Arc<dyn TableStore>, taken: Taken) -> Self {
         let operations_bytes = entities.operations_bytes();
@@ -83,9 +86,24 @@ impl ColumnWindow {
         self.entities.keys()
     }
 
-    /// All of them, in key order.
+    /// Whether its rows are removed.
+    fn removes(&self) -> bool {
+        matches!(&self.entities, EntityWindow::Known(known) if matches!(known.change(), KnownChange::Delete))
+    }
+
+    /// Its rows with the versions that they are known in; none of new ones.
+    fn versions(&self) -> impl Iterator<Item = (EntityKey, ETag)> {
+        let versions = match &self.entities {
+            EntityWindow::New(_) => &[],
+            EntityWindow::Known(known) => known.versions(),
+        };
+        versions.iter().enumerate().map(|(place, version)| (self.keys().key(place), version.clone()))
+    }
+
+    /// All of them, in key order. Who asks for them is not refused: others have less memory then.
     fn rows(self: &Arc<Self>) -> Vec<(EntityKey, Arc<NetWrite>)> {
         let row = |place| (self.keys().key(place), Arc::new(self.write(place)));
+        self.taken.note(self.keys().bytes() + spill::ROW_BYTES * self.keys().len());
         let mut rows: Vec<_> = (0..self.keys().len()).map(row).collect();
         if !rows.is_sorted_by(|one, next| one.0 < next.0) {
             rows.sort_unstable_by(|one, other| one.0.cmp(&other.0));
@@ -102,7 +120,14 @@ impl ColumnWindow {
                 KnownChange::Merge(_) => (Some(known.versions()[place].clone()), in_columns()),
             },
         };
-        NetWrite { base, kept, written: self.written, bytes: self.operations_bytes[place], replaces: false }
+        NetWrite {
+            base,
+            kept,
+            written: self.written,
+            bytes: self.operations_bytes[place],
+            replaces: false,
+            _memory: None,
+        }
     }
 }
 
@@ -111,7 +136,7 @@ impl ColumnWrites {
         self.windows.is_empty()
     }
 
-    /// Adds rows, none of which the transaction has written before.
+    /// Adds rows, none of which the transaction has written before but to remove it.
     pub(super) fn push(&mut self, window: ColumnWindow) {
         if let Some(rows) = self.rows.get() {
             self.earlier = Some((self.windows.len(), rows.clone()));
@@ -128,11 +153,16 @@ impl ColumnWrites {
 
     /// Whether so many rows are removed, and nothing else is written.
     pub(super) fn remove_alone(&self, rows: usize) -> bool {
-        let removes = |window: &Arc<ColumnWindow>| match &window.entities {
-            EntityWindow::New(_) => false,
-            EntityWindow::Known(known) => matches!(known.change(), KnownChange::Delete),
-        };
-        self.len() == rows && self.windows.iter().all(removes)
+        self.len() == rows && self.windows.iter().all(|window| window.removes())
+    }
+
+    /// The rows that are removed, with the versions they had.
+    pub(super) fn removed(&self) -> impl Iterator<Item = (EntityKey, ETag)> {
+        self.windows.iter().filter(|window| window.removes()).flat_map(|window| window.versions())
+    }
+
+    pub(super) fn has_new(&self) -> bool {
+        self.windows.iter().any(|window| window.entities.as_new().is_some())
     }
 
     pub(super) fn windows(&self) -> &[Arc<ColumnWindow>] {
@@ -154,8 +184,13 @@ impl ColumnWrites {
     pub(super) fn rows(&self) -> &Moment<Arc<NetWrite>> {
         self.rows.get_or_init(|| {
             let (windows, mut rows) = self.earlier.clone().unwrap_or_default();
+            let removes = self.windows.iter().any(|window| window.removes());
             for window in self.windows.iter().skip(windows) {
-                rows.add(window.rows());
+                let mut new = window.rows();
+                if removes && window.entities.as_new().is_some() {
+                    new.iter_mut().for_each(|(key, write)| stand_in_place_of(rows.get(key), write));
+                }
+                rows.add(new);
             }
             rows
         })
@@ -186,6 +221,16 @@ impl ColumnWrites {
             }
         }
         Some(left)
+    }
+}
+
+/// A new row under the key of one that is removed.
+fn stand_in_place_of(removed: Option<&Arc<NetWrite>>, new: &mut Arc<NetWrite>) {
+    let base = removed.and_then(|removed| removed.base.clone());
+    if base.is_some()
+        && let Some(new) = Arc::get_mut(new)
+    {
+        (new.base, new.replaces) = (base, true);
     }
 }
 

@@ -134,11 +134,14 @@ impl CommitGroup {
         writes: WriteGroup,
     ) -> SqlResult<()> {
         let tables = tables_of(place, &writes);
-        let committed = catalog.commit(place, staged, writes.into_batches()?).await;
+        let (batches, counting) = writes.into_batches()?;
+        let committed = catalog.commit(place, staged, batches).await;
         committed.map(|_| ()).map_err(|error| match error {
             StagedCommitError::Catalog(error) => error,
             // The catalogue may have been changed before.
-            StagedCommitError::Rows(error) => after_commits(self.group_rejected(place, &tables, error)),
+            StagedCommitError::Rows(error) => {
+                after_commits(self.group_rejected(place, &tables, counting.of_group(error)))
+            }
         })
     }
 

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use tablegate_types::error::SqlResult;
+
+use super::spill::too_many_rows;
 
 /// The part of the memory of queries that rows may take which are held back.
 const PART: usize = 4;
@@ -44,6 +47,19 @@ impl Taken {
         let used = self.space.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         self.bytes += bytes;
         used <= self.space.most && self.reservation.try_grow(bytes).is_ok()
+    }
+
+    /// Takes more, whatever the part that rows may take.
+    ///
+    /// # Errors
+    /// 53200 when queries have no memory left.
+    pub(crate) fn need(&mut self, bytes: usize) -> SqlResult<()> {
+        self.reservation.try_grow(bytes).map_err(|_exhausted| too_many_rows())
+    }
+
+    /// Counts what is taken in any case.
+    pub(super) fn note(&self, bytes: usize) {
+        self.reservation.grow(bytes);
     }
 
     /// Of the same, nothing yet.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::execution::memory_pool::MemoryReservation;
 use tablegate_store::model::{ETag, EdmDateTime, Entity, EntityKey, StoredEntity};
 use tablegate_store::table::{IfMatch, Operation};
 use tablegate_types::error::SqlResult;
@@ -21,6 +22,8 @@ pub(crate) struct NetWrite {
     pub(super) bytes: usize,
     /// The stored entity was deleted, and this one inserted in its place: another row.
     pub(super) replaces: bool,
+    /// What it takes besides its values. `None` where that is not counted, or with the columns that it is in.
+    pub(super) _memory: Option<MemoryReservation>,
 }
 
 impl NetWrite {

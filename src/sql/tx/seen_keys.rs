@@ -15,6 +15,7 @@ const SURELY_IN_ORDER: usize = 1 << 17;
 
 /// Keys, as far as it takes to tell whether one is new: while all come in order the last one is enough, else there is a
 /// hash of each.
+#[derive(Debug)]
 pub(super) struct SeenKeys {
     hash: SeededHash,
     /// The greatest, while each was behind the one before.
@@ -24,6 +25,7 @@ pub(super) struct SeenKeys {
     hashes: Option<Hashes>,
 }
 
+#[derive(Debug)]
 struct Hashes {
     table: HashTable<u64>,
     taken: Taken,

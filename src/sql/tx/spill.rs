@@ -12,16 +12,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use tablegate_store::model::Properties;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use tablegate_store::model::{EntityKey, Properties};
+use tablegate_store::table::EntityWindow;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
+use super::column_file::ColumnFile;
 use super::column_writes::ColumnWindow;
+use super::commit_memory::CommitMemory;
 use super::values;
 use crate::statistics::Memory;
 
 /// What one transaction may write, as it takes memory when it is committed: a store takes that in one piece. Of rows that are
-/// collected one by one it is told by what they take in the `$batch` body.
+/// collected one by one it is told by what they take in the `$batch` body. It is never more than the memory of queries.
 const TRANSACTION_MAX_BYTES: usize = 1 << 30;
+/// What is kept of each row that is written one by one, but for the texts of its key and its values: entries of maps that have
+/// room for twice as many.
+pub(super) const ROW_BYTES: usize = 320;
+/// Rows that are not counted: those of most transactions are few, and cannot be refused.
+const FREE_ROWS: usize = 128;
 
 /// The memory that the collected writes of all transactions share, and where the rest goes.
 #[derive(Debug)]
@@ -30,18 +39,21 @@ pub(crate) struct WriteSpace {
     used: AtomicUsize,
     folder: PathBuf,
     transaction_max: usize,
+    queries: Arc<dyn MemoryPool>,
+    commits: CommitMemory,
 }
 
 impl WriteSpace {
-    pub(crate) fn new(limit: usize, folder: PathBuf) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicUsize::new(0), folder, transaction_max: TRANSACTION_MAX_BYTES })
+    /// So much for values, beside the memory of queries, which is so much.
+    pub(crate) fn new(limit: usize, folder: PathBuf, queries: Arc<dyn MemoryPool>, query_memory: usize) -> Arc<Self> {
+        let commits = CommitMemory::within(Arc::clone(&queries), query_memory);
+        let (used, transaction_max) = (AtomicUsize::new(0), TRANSACTION_MAX_BYTES.min(query_memory));
+        Arc::new(Self { limit, used, folder, transaction_max, queries, commits })
     }
 
-    /// The same with another bound for each transaction.
-    #[cfg(test)]
-    pub(crate) fn with_transaction_max(self: Arc<Self>, transaction_max: usize) -> Arc<Self> {
-        let Self { limit, folder, .. } = &*self;
-        Arc::new(Self { limit: *limit, used: AtomicUsize::new(0), folder: folder.clone(), transaction_max })
+    /// The memory that commits take.
+    pub(crate) fn commits(&self) -> &CommitMemory {
+        &self.commits
     }
 
     /// How many bytes one transaction may write.
@@ -149,15 +161,50 @@ impl Kept {
 pub(super) struct Keeper {
     space: Arc<WriteSpace>,
     file: Option<Arc<SpillFile>>,
+    columns: Option<ColumnFile>,
+    /// Rows that were written one by one, up to those that are counted.
+    rows: usize,
+    /// Takes nothing itself: each of the rows takes its own.
+    memory: Option<MemoryReservation>,
 }
 
 impl Keeper {
     pub(super) fn new(space: Arc<WriteSpace>) -> Self {
-        Self { space, file: None }
+        Self { space, file: None, columns: None, rows: 0, memory: None }
     }
 
     pub(super) fn space(&self) -> &WriteSpace {
         &self.space
+    }
+
+    /// The memory for what is kept of a row besides its values; nothing of the first rows.
+    ///
+    /// # Errors
+    /// 53200 when queries have none left.
+    pub(super) fn row(&mut self, key: &EntityKey) -> SqlResult<Option<MemoryReservation>> {
+        if self.rows < FREE_ROWS {
+            self.rows += 1;
+            return Ok(None);
+        }
+        let register = || MemoryConsumer::new("rows that a transaction has written").register(&self.space.queries);
+        let memory = self.memory.get_or_insert_with(register).new_empty();
+        let (partition, row) = key.as_pair();
+        match memory.try_grow(ROW_BYTES + partition.len() + row.len()) {
+            Ok(()) => Ok(Some(memory)),
+            Err(_exhausted) => Err(too_many_rows()),
+        }
+    }
+
+    /// Puts the values of many rows into a file.
+    ///
+    /// # Errors
+    /// 53100 or 58030 when there is no room on the disk.
+    pub(super) fn put_away(&mut self, window: EntityWindow) -> SqlResult<EntityWindow> {
+        let file = match &mut self.columns {
+            Some(file) => file,
+            none => none.insert(ColumnFile::new_in(&self.space.folder)?),
+        };
+        file.put_away(window)
     }
 
     /// # Errors
@@ -204,7 +251,15 @@ impl SpillFile {
     }
 }
 
-fn failed(error: &io::Error) -> Box<SqlError> {
+/// There is no memory for what is kept of the rows that a transaction has written.
+pub(super) fn too_many_rows() -> Box<SqlError> {
+    SqlError::new(ErrorKind::OutOfMemory, "out of the query memory limit")
+        .with_detail("The keys of the rows that a transaction has written stay in memory until it ends.")
+        .with_hint("Commit after fewer rows, or raise the limit with --query-memory.")
+}
+
+/// The error of a file for which there is no room, or that cannot be used.
+pub(super) fn failed(error: &io::Error) -> Box<SqlError> {
     let kind = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::DiskFull,
         _ => ErrorKind::StoreFailure,
@@ -216,6 +271,7 @@ fn failed(error: &io::Error) -> Box<SqlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datafusion::execution::memory_pool::UnboundedMemoryPool;
     use tablegate_store::model::{EdmValue, PropertyName};
 
     fn values(text: &str) -> Values {
@@ -224,10 +280,14 @@ mod tests {
         Values { patch: Some(after.clone()), after }
     }
 
+    fn space(limit: usize, folder: PathBuf) -> Arc<WriteSpace> {
+        WriteSpace::new(limit, folder, Arc::new(UnboundedMemoryPool::default()), 1 << 30)
+    }
+
     #[test]
     fn what_has_no_room_goes_to_a_file_and_memory_comes_back() {
         let folder = tempfile::tempdir().unwrap();
-        let space = WriteSpace::new(1_000, folder.path().to_owned());
+        let space = space(1_000, folder.path().to_owned());
         let mut keeper = Keeper::new(Arc::clone(&space));
         let kept: Vec<(String, Kept)> = (0..100)
             .map(|n| {
@@ -250,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_gone_is_an_error() {
-        let space = WriteSpace::new(0, PathBuf::from("/nonexistent"));
+        let space = space(0, PathBuf::from("/nonexistent"));
         assert_eq!(Keeper::new(space).keep(values("x")).unwrap_err().kind, ErrorKind::StoreFailure);
     }
 }

@@ -4,15 +4,16 @@
 
 use std::sync::Arc;
 
-use tablegate_store::model::EntityKey;
-use tablegate_store::table::{EntityWindow, ObservedSchema, Operation};
+use tablegate_store::model::{ETag, EntityKey};
+use tablegate_store::table::{EntityWindow, NewEntities, ObservedSchema, Operation};
 use tablegate_types::error::SqlResult;
 
 use super::OwnWrites;
 use super::column_writes::{ColumnWindow, ColumnWrites};
-use super::held_back_space::Taken;
+use super::held_back_space::{HeldBackSpace, Taken};
 use super::layers::{Layers, Moment};
 use super::net_write::NetWrite;
+use super::seen_keys::SeenKeys;
 use crate::relation::Relation;
 
 /// The collected writes to one table.
@@ -23,6 +24,8 @@ pub(super) struct TableWrites {
     columns: ColumnWrites,
     /// At this commit of the store the rows that the columns remove were all that the table had.
     empties_since: Option<u64>,
+    /// The keys of rows that came since as columns, be it under the keys of removed ones. `None` also where they are not known.
+    refilled: Option<SeenKeys>,
     /// What all of it takes until it is committed.
     bytes: usize,
     /// What was written to an open table. It may hold more than is still to be written, never less.
@@ -52,11 +55,12 @@ impl TableWrites {
     /// Nothing yet.
     pub(super) fn new(relation: &Arc<Relation>) -> Self {
         let (rows, columns, observed) = (Layers::default(), ColumnWrites::default(), Arc::default());
-        Self { relation: Arc::clone(relation), rows, columns, empties_since: None, bytes: 0, observed }
+        let relation = Arc::clone(relation);
+        Self { relation, rows, columns, empties_since: None, refilled: None, bytes: 0, observed }
     }
 
     pub(super) fn mark(&self) -> TableMark {
-        let Self { relation, rows, columns, empties_since, bytes, observed } = self;
+        let Self { relation, rows, columns, empties_since, refilled: _, bytes, observed } = self;
         TableMark {
             relation: Arc::clone(relation),
             rows: rows.moment(),
@@ -75,6 +79,7 @@ impl TableWrites {
             rows: Layers::at(rows),
             columns: columns.clone(),
             empties_since: *empties_since,
+            refilled: None,
             bytes: *bytes,
             observed: Arc::clone(observed),
         }
@@ -117,7 +122,27 @@ impl TableWrites {
         }
     }
 
-    /// Adds rows, none of which the transaction has written before.
+    /// The commit of the store since which nothing is left of the table but what the transaction writes to it.
+    pub(super) fn empties_since(&self) -> Option<u64> {
+        self.empties_since
+    }
+
+    /// Whether new rows may come as columns where all others are removed: that the transaction has written none of them since.
+    pub(super) fn refill(&mut self, new: &NewEntities, space: &Arc<HeldBackSpace>) -> bool {
+        let (columns, keys) = (&self.columns, new.keys());
+        let is_above = |place| self.rows.get(&keys.key(place)).is_some();
+        if self.empties_since.is_none() || (!self.rows.is_untouched() && (0..keys.len()).any(is_above)) {
+            return false;
+        }
+        let seen = match &mut self.refilled {
+            Some(seen) => seen,
+            None if columns.has_new() => return false,
+            none => none.insert(SeenKeys::new(space)),
+        };
+        seen.take(new)
+    }
+
+    /// Adds rows, none of which the transaction has written before but to remove it.
     pub(super) fn push(&mut self, window: ColumnWindow) {
         self.bytes += window.bytes();
         self.columns.push(window);
@@ -144,9 +169,17 @@ impl TableWrites {
         (windows, (!are_columns).then(|| self.entries()).into_iter().flatten())
     }
 
-    /// Rows that were written one by one in the places of others, with their keys.
-    pub(super) fn replacing(&self) -> impl Iterator<Item = (EntityKey, Arc<NetWrite>)> + use<> {
-        self.rows.moment().iter().filter(|(_, write)| write.replaces)
+    /// The rows in whose places others may be written, in the versions that they had.
+    pub(super) fn replaced(&self) -> impl Iterator<Item = (EntityKey, ETag)> {
+        let replacing = self.rows.moment().iter().filter(|(_, write)| write.replaces);
+        let of_rows = replacing.filter_map(|(key, write)| Some((key, write.base.clone()?)));
+        let of_columns = self.is_refilled().then(|| self.columns.removed()).into_iter().flatten();
+        of_rows.chain(of_columns)
+    }
+
+    /// Whether all rows are removed, and others have come as columns.
+    fn is_refilled(&self) -> bool {
+        self.empties_since.is_some() && self.columns.has_new()
     }
 
     /// The operations that commit all of it, in key order.
@@ -160,17 +193,19 @@ impl TableWrites {
 
     /// The columns that are to be written, and the operations that commit what stands above them.
     pub(super) fn into_parts(self) -> (Columns, impl Iterator<Item = SqlResult<Operation>>) {
+        let is_refilled = self.is_refilled();
         let Self { rows, columns, empties_since, .. } = self;
         if rows.is_untouched() {
             return (Columns { windows: columns.into_windows(), empties_since }, operations(rows));
         }
         match columns.without(|key| rows.get(key).is_some()) {
-            Some(left) => {
+            // A row that is removed, has come again, and was written once more, is in two columns and above them.
+            Some(left) if !is_refilled || left.len() == columns.len() => {
                 // What is written in the places of removed rows stands for their removals.
                 let empties_since = empties_since.filter(|_| left.len() == columns.len());
                 (Columns { windows: left.into_windows(), empties_since }, operations(rows))
             }
-            None => {
+            _ => {
                 let all = Layers::at(&columns.below(rows.moment()));
                 (Columns { windows: Vec::new(), empties_since: None }, operations(all))
             }

@@ -9,11 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tablegate_store::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity};
-use tablegate_store::table::{Operation, payload};
+use tablegate_store::table::{EntityWindow, NewEntities, Operation, payload};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::OwnWrites;
 use super::column_writes::ColumnWindow;
+use super::held_back_space::HeldBackSpace;
 use super::net_write::{NetWrite, operation};
 use super::serial::WrittenKeys;
 use super::spill::{Keeper, Kept, Values, WriteSpace};
@@ -148,8 +149,7 @@ impl WriteSet {
             return Vec::new();
         }
         let in_table = |(name, table): (&StoredTable, &TableWrites)| {
-            let name = name.clone();
-            table.replacing().filter_map(move |(key, write)| Some((name.clone(), key, write.base.clone()?)))
+            table.replaced().map(|(key, version)| (name.clone(), key, version)).collect::<Vec<_>>()
         };
         self.tables.iter().flat_map(in_table).collect()
     }
@@ -220,6 +220,20 @@ impl WriteSet {
         self.put(relation, entity.key, base, Some(values), replaces, now)
     }
 
+    /// What all that is to be committed takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let seen = self.tables.iter().filter(|(name, _)| self.rules(name) != Rules::Unseen);
+        seen.map(|(_, table)| table.bytes()).sum()
+    }
+
+    /// Many rows with their values in a file, where memory has no room for them.
+    ///
+    /// # Errors
+    /// 53100 or 58030 when there is no room on the disk.
+    pub(crate) fn put_away(&mut self, entities: EntityWindow) -> SqlResult<EntityWindow> {
+        self.keeper.put_away(entities)
+    }
+
     /// Writes many rows as columns, which the caller has locked, and found to be as these expect them, and not written by the
     /// transaction.
     ///
@@ -238,6 +252,19 @@ impl WriteSet {
         if let Some(table) = self.tables.get_mut(table) {
             table.note_emptied(unchanged_since, rows);
         }
+    }
+
+    /// The commit of the store since which nothing is left of a table but what the transaction writes to it.
+    pub(crate) fn empties_since(&self, table: &StoredTable) -> Option<u64> {
+        self.tables.get(table)?.empties_since()
+    }
+
+    /// Whether new rows may come as columns to a table that is emptied: that the transaction has written none of them since. The
+    /// caller knows that nobody else has.
+    pub(crate) fn refill(&mut self, table: &StoredTable, new: &NewEntities, space: &Arc<HeldBackSpace>) -> bool {
+        let may = self.tables.get_mut(table).is_some_and(|table| table.refill(new, space));
+        self.may_replace |= may;
+        may
     }
 
     /// Gives an entity read with `base` its new properties. `patch` are those that changed, when none was removed.
@@ -356,9 +383,7 @@ impl WriteSet {
             return Ok(());
         }
         let most = self.keeper.space().transaction_max();
-        let seen = self.tables.iter().filter(|(name, _)| self.rules(name) != Rules::Unseen);
-        let kept: usize = seen.map(|(_, table)| table.bytes()).sum();
-        if kept + bytes > most { Err(too_large(most)) } else { Ok(()) }
+        if self.bytes() + bytes > most { Err(too_large(most)) } else { Ok(()) }
     }
 
     fn put(
@@ -392,7 +417,8 @@ impl WriteSet {
             Arc::make_mut(&mut table.observed).observe(&values.after);
         }
         let kept = values.map(|values| self.keeper.keep(values)).transpose()?;
-        let write = NetWrite { base, kept, written: now, bytes, replaces };
+        let _memory = self.keeper.row(&key)?;
+        let write = NetWrite { base, kept, written: now, bytes, replaces, _memory };
         if let Some(before) = table.get(&key) {
             self.totals.remove(rules, name, &key.partition, before.bytes);
         }
@@ -410,18 +436,19 @@ fn table_of<'t>(tables: &'t mut Tables, relation: &Arc<Relation>) -> &'t mut Tab
 }
 
 fn too_large(most: usize) -> Box<SqlError> {
-    let message = match most >> 30 {
-        0 => format!("a transaction cannot write more than {most} bytes"),
-        gibibytes => format!("a transaction cannot write more than {gibibytes} GiB"),
+    let (most, hint) = match most >> 30 {
+        0 => (format!("{} MiB", most >> 20), "Commit after fewer rows, or raise --query-memory, up to 1 GiB."),
+        gibibytes => (format!("{gibibytes} GiB"), "Commit after fewer rows."),
     };
-    SqlError::new(ErrorKind::LimitExceeded, message)
+    SqlError::new(ErrorKind::LimitExceeded, format!("a transaction cannot write more than {most}"))
         .with_detail("It is committed in one piece, which has to fit into memory.")
-        .with_hint("Commit after fewer rows.")
+        .with_hint(hint)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
     use tablegate_store::model::{EdmValue, PropertyName};
     use tablegate_store::table::IfMatch;
 
@@ -443,7 +470,13 @@ mod tests {
     }
 
     fn set() -> WriteSet {
-        WriteSet::new(WriteSpace::new(200, std::env::temp_dir()))
+        WriteSet::new(space(200, 1 << 30))
+    }
+
+    /// So much for values, and so much for queries.
+    fn space(limit: usize, query_memory: usize) -> Arc<WriteSpace> {
+        let queries = Arc::new(GreedyMemoryPool::new(query_memory));
+        WriteSpace::new(limit, std::env::temp_dir(), queries, query_memory)
     }
 
     fn operations(set: WriteSet) -> Vec<Operation> {
@@ -531,18 +564,35 @@ mod tests {
             let written = rows().into_iter().try_for_each(|entity| set.insert(&table(), entity, now()));
             written.map(|()| set.payload_bytes())
         };
-        let space = || WriteSpace::new(200, std::env::temp_dir());
-        let bytes = written(space()).unwrap();
-        assert_eq!(written(space().with_transaction_max(bytes)).unwrap(), bytes);
-        let refused = written(space().with_transaction_max(bytes - 1)).unwrap_err();
+        let bytes = written(space(200, 1 << 30)).unwrap();
+        assert_eq!(written(space(200, bytes)).unwrap(), bytes);
+        let refused = written(space(200, bytes - 1)).unwrap_err();
         assert_eq!(refused.kind, ErrorKind::LimitExceeded);
-        assert_eq!(space().transaction_max(), 1024 * 1024 * 1024);
-        assert_eq!(too_large(space().transaction_max()).message, "a transaction cannot write more than 1 GiB");
+        for (query_memory, most) in [(1 << 30, "1 GiB"), (8 << 30, "1 GiB"), (100 << 20, "100 MiB")] {
+            let refused = too_large(space(200, query_memory).transaction_max());
+            assert_eq!(refused.message, format!("a transaction cannot write more than {most}"));
+        }
+    }
+
+    /// What has no room fails before anything is collected, and what was taken is given back.
+    #[test]
+    fn rows_that_are_written_one_by_one_are_counted() {
+        let queries: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(100_000));
+        let mut set = WriteSet::new(WriteSpace::new(1 << 20, std::env::temp_dir(), Arc::clone(&queries), 1 << 30));
+        let mut write = |row: usize| set.insert(&table(), stored(&row.to_string(), &[("a", 1)]).entity, now());
+        let refused = (0..1_000).map(&mut write).find_map(Result::err).unwrap();
+        assert_eq!(refused.kind, ErrorKind::OutOfMemory);
+        let taken = queries.reserved();
+        assert!((99_000..=100_000).contains(&taken), "{taken}");
+        // A row that is written again takes no more.
+        write(200).unwrap_err();
+        drop(set);
+        assert_eq!(queries.reserved(), 0);
     }
 
     #[test]
     fn what_commits_is_not_copied() {
-        let mut set = WriteSet::new(WriteSpace::new(1 << 20, std::env::temp_dir()));
+        let mut set = WriteSet::new(space(1 << 20, 1 << 30));
         let (name, text) = (PropertyName::parse("a").unwrap(), EdmValue::string("x".repeat(100)));
         let EdmValue::String(text_here) = &text else { panic!("a text") };
         let place = text_here.as_ptr();

@@ -263,6 +263,36 @@ impl BatchBuilder {
     }
 }
 
+/// Packs operations, those of a partition one after the other, into as few batches as they fit.
+///
+/// # Errors
+/// When an entity breaks a limit, and the first error among the operations.
+pub fn pack<E: From<BatchError>>(
+    table: &TableName,
+    operations: impl Iterator<Item = Result<Operation, E>>,
+) -> Result<Vec<Batch>, E> {
+    let mut batches = Vec::new();
+    let mut builder = Batch::builder(table.clone());
+    for operation in operations {
+        let operation = operation?;
+        if builder.is_of_another_partition(operation.key()) {
+            let full = std::mem::replace(&mut builder, Batch::builder(table.clone()));
+            batches.push(full.build()?);
+        }
+        let Err((operation, error)) = builder.push(operation) else { continue };
+        if builder.is_empty() {
+            return Err(error.into());
+        }
+        let full = std::mem::replace(&mut builder, Batch::builder(table.clone()));
+        batches.push(full.build()?);
+        builder.push(operation).map_err(|(_, error)| error)?;
+    }
+    if !builder.is_empty() {
+        batches.push(builder.build()?);
+    }
+    Ok(batches)
+}
+
 fn payload_bytes(table: &TableName, operations: &[Operation]) -> usize {
     let bytes = operations.iter().map(|operation| payload::operation_bytes(table, operation));
     payload::ENVELOPE_BYTES + bytes.sum::<usize>()

@@ -87,7 +87,16 @@ impl EdmColumn {
 
     /// The values of some rows.
     pub(super) fn some(&self, rows: &UInt64Array) -> Option<Self> {
-        let array = take(self.array(), rows, None).ok()?;
+        self.with(&*take(self.array(), rows, None).ok()?)
+    }
+
+    /// Its values as an array.
+    pub fn to_array(&self) -> ArrayRef {
+        make_array(self.array().to_data())
+    }
+
+    /// These values, which are of the same type; `None` where they are not.
+    pub(super) fn with(&self, array: &dyn Array) -> Option<Self> {
         Some(match self {
             EdmColumn::String(_) => EdmColumn::String(array.as_string_opt()?.clone()),
             EdmColumn::Int32(_) => EdmColumn::Int32(array.as_primitive_opt()?.clone()),
@@ -108,7 +117,7 @@ impl EdmColumn {
                 let micros: TimestampMicrosecondArray = ticks.unary(micros);
                 Arc::new(micros.with_data_type(timestamp_type()))
             }
-            other => make_array(other.array().to_data()),
+            other => other.to_array(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is written as columns: entities that are new, or known.
 
-use arrow::array::UInt64Array;
+use arrow::array::{Array as _, ArrayRef, UInt64Array};
 
 use super::{Batch, BatchError, EdmColumn, KnownChange, KnownEntities, NewEntities};
 use crate::model::{EntityKeys, PropertyName, TableName};
@@ -65,6 +65,34 @@ impl EntityWindow {
             EntityWindow::New(new) => new.transaction(index).collect(),
             EntityWindow::Known(known) => known.transaction(index).collect(),
         }
+    }
+
+    /// The values that are written.
+    pub fn columns(&self) -> &[(PropertyName, EdmColumn)] {
+        match self {
+            EntityWindow::New(new) => new.columns(),
+            EntityWindow::Known(known) => known.change().columns(),
+        }
+    }
+
+    /// About how much memory the values take.
+    pub fn values_bytes(&self) -> usize {
+        self.columns().iter().map(|(_, column)| column.bytes()).sum()
+    }
+
+    /// The same with its values, column by column, in another place; `None` where these arrays cannot be they.
+    pub fn moved_to(self, arrays: &[ArrayRef]) -> Option<Self> {
+        let rows = self.len();
+        if arrays.len() != self.columns().len() || arrays.iter().any(|array| array.len() != rows) {
+            return None;
+        }
+        let moved = self.columns().iter().zip(arrays);
+        let columns = moved.map(|((name, column), array)| Some((name.clone(), column.with(array)?)));
+        let columns = columns.collect::<Option<Vec<_>>>()?;
+        Some(match self {
+            EntityWindow::New(new) => EntityWindow::New(new.with_columns(columns)),
+            EntityWindow::Known(known) => EntityWindow::Known(known.with_columns(columns)),
+        })
     }
 
     /// Some of the rows, by their places, which ascend. `None` where they are not known to be legal: that is not expected.

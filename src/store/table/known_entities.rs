@@ -67,6 +67,14 @@ impl KnownEntities {
         &self.change
     }
 
+    /// The same entities with these columns, which have the same values.
+    pub(super) fn with_columns(mut self, columns: Vec<(PropertyName, EdmColumn)>) -> Self {
+        if let KnownChange::Merge(before) = &mut self.change {
+            *before = columns;
+        }
+        self
+    }
+
     pub fn len(&self) -> usize {
         self.keys.len()
     }

@@ -31,7 +31,7 @@ mod walk;
 mod window;
 mod write_group;
 
-pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
+pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation, pack};
 pub use columns::{
     ColumnType, DeriveError, DerivedColumn, EntityColumns, RowETag, ScanColumn, ScanColumns, TextNumbers, Unfit,
     dictionary_texts, dictionary_type, first_rows, text_for_each_row, texts_of_rows,
@@ -58,4 +58,4 @@ pub use store::{
 };
 pub use walk::{EntityProperties, EntityView, EntityWalk, Visit, walk};
 pub use window::{Refusals, WindowOutcome};
-pub use write_group::{Emptied, WriteGroup};
+pub use write_group::{Counting, Emptied, WriteGroup};

@@ -46,6 +46,11 @@ impl NewEntities {
         &self.columns
     }
 
+    /// The same entities with these columns, which have the same values.
+    pub(super) fn with_columns(self, columns: Vec<(PropertyName, EdmColumn)>) -> Self {
+        Self { columns, ..self }
+    }
+
     pub fn len(&self) -> usize {
         self.keys.len()
     }

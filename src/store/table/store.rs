@@ -310,13 +310,14 @@ pub trait TableStore: Send + Sync + 'static {
     /// - Every condition (a key that must be free, a version that must still be there) is checked against what is written
     ///   when the group's turn comes, and nothing of it is written before all have been. So two groups that want the same
     ///   free key, or change the same version, are never both committed.
-    /// - A key occurs once in a group. Who deletes a row and inserts another under its key hands over two groups.
+    /// - A key occurs once in a group, but for those of entities that are removed with all others of their table
+    ///   ([`Emptied`](super::Emptied)). Else who deletes a row and inserts another under its key hands over two groups.
     ///
     /// # Errors
     /// As [`TableStore::commit_group`].
     async fn write_group(&self, group: WriteGroup) -> Result<(), GroupError> {
-        let batches = group.into_batches().map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        self.commit_group(batches).await.map(drop)
+        let (batches, counting) = group.into_batches().map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        self.commit_group(batches).await.map(drop).map_err(|error| counting.of_group(error))
     }
 
     /// Begins to take rows for a table ahead of their commit: see [`StagedRows`]. `None` where the store does not do that, or

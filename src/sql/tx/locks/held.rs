@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 use tablegate_bind::query::LockStrength;
-use tablegate_store::model::{ETag, EntityKey};
+use tablegate_store::model::{ETag, EntityKey, EntityKeys};
 use tokio::sync::oneshot;
 
 use super::deadlock;
@@ -152,6 +152,20 @@ impl HeldLocks {
             None => self.push_rows(note, table, strength, bytes),
         }
         true
+    }
+
+    /// As [`HeldLocks::hold_rows`], of those rows that the transaction has not locked that way already.
+    pub(crate) fn hold_other_rows(&mut self, table: &StoredTable, keys: &EntityKeys, strength: LockStrength) -> bool {
+        let notes: Vec<NoteId> = self
+            .held
+            .iter()
+            .filter_map(|held| match &held.locked {
+                Locked::Rows(rows) if rows.table == *table && rows.strength == strength => Some(rows.note),
+                Locked::Rows(_) | Locked::One(_) => None,
+            })
+            .collect();
+        let others: Vec<_> = keys.pairs().filter(|pair| !self.locks.are_noted(&notes, *pair)).collect();
+        others.is_empty() || self.hold_rows(table, others.into_iter(), strength)
     }
 
     fn push_rows(&mut self, note: NoteId, table: &StoredTable, strength: LockStrength, bytes: usize) {

@@ -253,6 +253,12 @@ impl Locks {
         is_free.then_some(note)
     }
 
+    /// Whether a row is in one of these notes.
+    pub(super) fn are_noted(&self, notes: &[NoteId], pair: (&str, &str)) -> bool {
+        let hash = self.key_hash.of_pair(pair);
+        notes.iter().any(|note| self.many.holds(*note, hash))
+    }
+
     /// Makes what was locked at two times one: see [`ManyRows::merge`].
     pub(super) fn merge_many(&self, into: NoteId, more: NoteId) {
         self.many.merge(into, more);
