@@ -57,6 +57,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tablegate_store::model::{Clock, TableName};
@@ -71,7 +72,7 @@ use self::analyze::Recorders;
 use self::apply::find;
 use self::commit::{Committer, Job, QUEUE, Shared};
 use self::encoded::EncodedEntities;
-use self::engine::Engine;
+use self::engine::{Engine, FLUSH_LOOK};
 use self::group::EncodedGroup;
 use self::guard::Folder;
 use self::lease::Lease;
@@ -229,6 +230,18 @@ async fn ask<T>(jobs: &mpsc::Sender<Job>, job: impl FnOnce(oneshot::Sender<T>) -
     answer.await.map_err(|_| StoreError::OutcomeUnknown("the commit thread ended early".to_owned()))
 }
 
+impl EmbeddedStore {
+    /// Waits until what is in memory only, and no longer written to, is in files.
+    async fn wait_for_flush(&self) {
+        let begun = Instant::now();
+        // While the engine is opened anew there is none to wait for.
+        let is_flushed = || self.published.get().engine().is_ok_and(|engine| engine.is_flushed());
+        while !is_flushed() && begun.elapsed() < LONGEST_FLUSH {
+            tokio::time::sleep(FLUSH_LOOK).await;
+        }
+    }
+}
+
 /// Opens the engine in a folder that this process holds, and reads what is known about its tables.
 fn open_engine(folder: &Arc<Folder>, options: &EmbeddedOptions) -> Result<(Arc<Engine>, Live), StoreError> {
     let engine = Engine::open(Arc::clone(folder), options)?;
@@ -245,6 +258,12 @@ impl Drop for EmbeddedStore {
         let _ = self.stop();
     }
 }
+
+/// A group of more than this waits until what was written before it is in files, since all of it is in memory until it is there
+/// itself: so there is one of them at a time.
+const LONG_GROUP_BYTES: usize = 32 << 20;
+/// Not for longer than this.
+const LONGEST_FLUSH: Duration = Duration::from_secs(10);
 
 /// So many rows of a group are made into bytes by the thread that hands them over.
 const ENCODED_AT_ONCE: usize = 20_000;
@@ -308,6 +327,9 @@ impl TableStore for EmbeddedStore {
             return Ok(());
         }
         let rows: usize = group.windows.iter().map(EntityWindow::len).sum();
+        if group.windows.iter().map(EntityWindow::bytes).sum::<usize>() > LONG_GROUP_BYTES {
+            self.wait_for_flush().await;
+        }
         let encoded = match rows <= ENCODED_AT_ONCE {
             true => EncodedGroup::new(group)?,
             // It would keep the thread from others for too long.
