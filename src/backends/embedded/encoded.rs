@@ -15,14 +15,20 @@ use super::row::{is_wide, put_head, put_signature_of, put_values, variable_bytes
 /// Which columns have a value in a row: a bit for each.
 type Present = [u64; CUSTOM_PROPERTIES_MAX.div_ceil(64)];
 
-/// New entities and their bytes, in the order of their transactions.
+/// New entities as their bytes, in the order of their transactions.
 pub(super) struct EncodedEntities {
+    /// Their keys and transactions. Their values only where they are kept.
     pub(super) entities: NewEntities,
     pub(super) rows: EncodedRows,
 }
 
 impl EncodedEntities {
     pub(super) fn new(entities: NewEntities) -> Self {
+        let encoded = Self::keeping_values(entities);
+        Self { entities: encoded.entities.without_values(), ..encoded }
+    }
+
+    pub(super) fn keeping_values(entities: NewEntities) -> Self {
         let rows = EncodedRows::new(&entities);
         Self { entities, rows }
     }

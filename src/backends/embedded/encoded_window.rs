@@ -21,8 +21,10 @@ pub(super) struct EncodedKnown {
 }
 
 impl EncodedWindow {
-    pub(super) fn new(window: EntityWindow) -> Self {
+    /// The values of new entities are only in their bytes then, but where they are to be kept.
+    pub(super) fn new(window: EntityWindow, keeps_values: bool) -> Self {
         match window {
+            EntityWindow::New(new) if keeps_values => EncodedWindow::New(EncodedEntities::keeping_values(new)),
             EntityWindow::New(new) => EncodedWindow::New(EncodedEntities::new(new)),
             EntityWindow::Known(known) => EncodedWindow::Known(EncodedKnown::new(known)),
         }

@@ -5,6 +5,7 @@ use std::iter;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,8 @@ pub(super) struct Engine {
     turn: Mutex<()>,
     /// Bytes of a keyspace in memory above which they are written into a file.
     memtable_bytes: u64,
+    /// What was written into files may be in memory still.
+    holds_flushed: AtomicBool,
     /// Where the engine's files are.
     path: PathBuf,
     fsync: Fsync,
@@ -80,7 +83,22 @@ impl Engine {
             let own = folder.keeps_own_apart().then(|| db.keyspace("own", options)).transpose()?;
             let turn = Mutex::default();
             let (path, folder) = (path.clone(), Arc::clone(&folder));
-            Ok(Self { rows, own, meta, sizes, segments, delta, db, turn, memtable_bytes, path, fsync, folder })
+            let holds_flushed = AtomicBool::new(false);
+            Ok(Self {
+                rows,
+                own,
+                meta,
+                sizes,
+                segments,
+                delta,
+                db,
+                turn,
+                memtable_bytes,
+                holds_flushed,
+                path,
+                fsync,
+                folder,
+            })
         };
         guarded(&path, || open().map_err(|e| engine_error(&path, &e)))
     }
@@ -207,6 +225,7 @@ impl Engine {
     /// What is written into files is in the journal before: files are written one keyspace after the other, and a crash
     /// between two of them would leave a part of a batch that the journal does not have.
     fn rotate_all(&self) -> fjall::Result<()> {
+        self.holds_flushed.store(true, Ordering::Relaxed);
         // The youngest one of the delta may be gone with what was removed from it, and nothing may be written there any more.
         self.delta.insert(BEHIND_DELTA, [])?;
         self.db.persist(self.persist_mode())?;
@@ -244,6 +263,19 @@ impl Engine {
     /// journal is still there because of it, which the next start would read.
     pub(super) fn is_worth_a_flush(&self) -> bool {
         self.memory_bytes() >= MUCH_BYTES || self.db.journal_count() > 1
+    }
+
+    /// Whether what was written into files may be in memory still: while a view from before is read, and until something else is
+    /// written into files.
+    pub(super) fn holds_flushed(&self) -> bool {
+        self.holds_flushed.load(Ordering::Relaxed)
+    }
+
+    /// Has the engine let go of what was written into files, where no view from before is read any more.
+    pub(super) fn let_go_of_flushed(&self) -> Result<(), StoreError> {
+        self.begin_flush()?;
+        self.holds_flushed.store(false, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Has all that is in memory only written into files, in the background.

@@ -29,9 +29,11 @@ impl EncodedGroup {
     /// [`GroupError::DuplicateKey`] when the same key of the same table is there twice.
     pub(super) fn new(group: WriteGroup) -> Result<Self, GroupError> {
         let tables = group.emptied.iter().map(|emptied| emptied.table.clone());
-        let refilled = tables.filter(|table| group.refills(table)).collect();
+        let refilled: Vec<TableName> = tables.filter(|table| group.refills(table)).collect();
         let WriteGroup { windows, batches, emptied } = group;
-        let windows = windows.into_iter().map(EncodedWindow::new).collect();
+        // Where a table is refilled all may have to be done row by row.
+        let keeps_values = !refilled.is_empty();
+        let windows = windows.into_iter().map(|window| EncodedWindow::new(window, keeps_values)).collect();
         let group = Self { windows, batches, emptied, refilled };
         group.check_disjoint()?;
         Ok(group)

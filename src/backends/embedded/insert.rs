@@ -62,9 +62,7 @@ impl<'s> Commit<'s> {
                 refused.extend(key.map(|key| (index, reason.of(at, key))));
                 continue;
             }
-            for (row, place) in (begin..end).zip(places) {
-                put.row(new, &mut finish, row, place);
-            }
+            (begin..end).for_each(|row| put.row(new, &mut finish, row));
         }
         Ok(refused)
     }
@@ -102,14 +100,17 @@ pub(super) struct PutNew<'c, 's> {
 }
 
 impl PutNew<'_, '_> {
-    /// Puts a row, which is at this place among the entities as they came.
-    pub(super) fn row(&mut self, new: &EncodedEntities, finish: &mut Finish<'_>, row: usize, place: usize) {
-        if self.wanted {
-            self.recorders.record(self.before.number, &new.entities.entity(place).properties);
-        }
+    pub(super) fn row(&mut self, new: &EncodedEntities, finish: &mut Finish<'_>, row: usize) {
         let is_first = std::mem::take(&mut self.is_first);
         let timestamp = if is_first { self.stamps.next_timestamp() } else { self.stamps.following() };
         finish.put(row, &mut self.draft.table, timestamp, self.bytes);
+        let properties = || self.draft.table.parse_row(self.bytes)?.properties();
+        // What was made just now can be read.
+        if self.wanted
+            && let Ok(properties) = properties()
+        {
+            self.recorders.record(self.before.number, &properties);
+        }
         let key = new.rows.keys.get(row);
         self.draft.growth.add(key.len(), None, Some(self.bytes.len()));
         if notes_changes(self.before, self.building, key, self.commit) {

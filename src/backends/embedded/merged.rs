@@ -23,8 +23,8 @@ impl Commit<'_> {
         let mut heads: BinaryHeap<_> = rows.iter().enumerate().filter_map(|(window, rows)| rows.head(window)).collect();
         while let Some(Reverse((_, window))) = heads.pop() {
             let from = &mut rows[window];
-            let Some((row, place)) = from.next() else { continue };
-            put.row(from.new, &mut from.finish, row, place);
+            let Some(row) = from.next() else { continue };
+            put.row(from.new, &mut from.finish, row);
             heads.extend(from.head(window));
         }
         Ok(())
@@ -35,8 +35,6 @@ impl Commit<'_> {
 struct WindowRows<'w> {
     new: &'w EncodedEntities,
     finish: Finish<'w>,
-    /// Of each row, as they are encoded: its place among the entities.
-    places: Vec<usize>,
     /// The rows in order, where they are not encoded so.
     order: Option<Vec<usize>>,
     at: usize,
@@ -50,14 +48,13 @@ impl<'w> WindowRows<'w> {
             order.sort_unstable_by_key(|row| keys.get(*row));
             order
         });
-        let places = (0..new.entities.transactions()).flat_map(|index| new.entities.transaction(index)).collect();
-        Self { new, finish: Finish::new(&new.rows), places, order, at: 0 }
+        Self { new, finish: Finish::new(&new.rows), order, at: 0 }
     }
 
     fn row(&self) -> Option<usize> {
         match &self.order {
             Some(order) => order.get(self.at).copied(),
-            None => (self.at < self.places.len()).then_some(self.at),
+            None => (self.at < self.new.rows.keys.len()).then_some(self.at),
         }
     }
 
@@ -66,9 +63,9 @@ impl<'w> WindowRows<'w> {
         self.row().map(|row| Reverse((self.new.rows.keys.get(row), number)))
     }
 
-    fn next(&mut self) -> Option<(usize, usize)> {
+    fn next(&mut self) -> Option<usize> {
         let row = self.row()?;
         self.at += 1;
-        Some((row, self.places[row]))
+        Some(row)
     }
 }

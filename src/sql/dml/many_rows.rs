@@ -89,9 +89,9 @@ impl Writes<'_> {
             return Ok(false);
         };
         let store = Arc::clone(transaction.claims().store_of(&self.relation)?);
-        let (mut taken, values) = (self.held_back.begin(), entities.values_bytes());
-        let in_memory = entities.bytes() - values + ColumnWindow::OPERATION_BYTES * entities.len();
-        let entities = match taken.add(values) {
+        let in_memory = entities.key_memory() + ColumnWindow::OPERATION_BYTES * entities.len();
+        let mut taken = self.held_back.begin();
+        let entities = match taken.add(entities.values_bytes()) {
             true => entities,
             false => {
                 taken = self.held_back.begin();

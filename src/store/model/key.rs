@@ -170,6 +170,11 @@ impl EntityKeys {
         self.text.len()
     }
 
+    /// How much memory they take, with the room that is left in it.
+    pub fn memory(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * size_of::<(usize, usize)>()
+    }
+
     /// PartitionKey and RowKey of the key at `index`, which compare as the keys do.
     pub fn pair(&self, index: usize) -> (&str, &str) {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before].1);

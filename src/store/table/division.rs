@@ -50,6 +50,11 @@ impl Division {
         self.order.is_none()
     }
 
+    /// How much memory it takes.
+    pub(super) fn memory(&self) -> usize {
+        (self.order.as_ref().map_or(0, Vec::capacity) + self.ends.capacity()) * size_of::<usize>()
+    }
+
     /// How many entity group transactions there are.
     pub(super) fn transactions(&self) -> usize {
         if self.ends.is_empty() { self.rows } else { self.ends.len() }

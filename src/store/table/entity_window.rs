@@ -80,6 +80,14 @@ impl EntityWindow {
         self.columns().iter().map(|(_, column)| column.bytes()).sum()
     }
 
+    /// How much memory all but the values takes.
+    pub fn key_memory(&self) -> usize {
+        match self {
+            EntityWindow::New(new) => new.key_memory(),
+            EntityWindow::Known(known) => known.key_memory(),
+        }
+    }
+
     /// The same with its values, column by column, in another place; `None` where these arrays cannot be they.
     pub fn moved_to(self, arrays: &[ArrayRef]) -> Option<Self> {
         let rows = self.len();

@@ -89,6 +89,11 @@ impl KnownEntities {
         self.keys.bytes() + self.versions.len() * size_of::<ETag>() + columns
     }
 
+    /// How much memory they take besides their values.
+    pub(super) fn key_memory(&self) -> usize {
+        self.keys.memory() + self.division.memory() + self.versions.capacity() * size_of::<ETag>()
+    }
+
     /// How many entity group transactions there are.
     pub fn transactions(&self) -> usize {
         self.division.transactions()

@@ -46,6 +46,11 @@ impl NewEntities {
         &self.columns
     }
 
+    /// Their keys in the same transactions, for a store that has made its own bytes of their values.
+    pub fn without_values(self) -> Self {
+        Self { columns: Vec::new(), ..self }
+    }
+
     /// The same entities with these columns, which have the same values.
     pub(super) fn with_columns(self, columns: Vec<(PropertyName, EdmColumn)>) -> Self {
         Self { columns, ..self }
@@ -62,6 +67,11 @@ impl NewEntities {
     /// About how much memory they take.
     pub fn bytes(&self) -> usize {
         self.keys.bytes() + self.columns.iter().map(|(_, column)| column.bytes()).sum::<usize>()
+    }
+
+    /// How much memory they take besides their values.
+    pub(super) fn key_memory(&self) -> usize {
+        self.keys.memory() + self.division.memory()
     }
 
     /// Whether each key is behind the one before it, as they came.

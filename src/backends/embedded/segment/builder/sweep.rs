@@ -114,16 +114,17 @@ impl Worker {
     /// the journal, which is needed as long as there is something that is nowhere else.
     pub(super) fn come_to_rest(&self) -> Result<(), StoreError> {
         let engine = self.engine()?;
-        if !engine.is_worth_a_flush() {
+        if engine.is_worth_a_flush() {
+            engine.begin_flush()?;
+        } else if !engine.holds_flushed() {
             return Ok(());
         }
-        engine.begin_flush()?;
         drop(engine);
         self.wait_for_flush()?;
         // What was written stays in memory while a view from before is read; and the engine lets go of it when it is told
         // to write something else.
         self.renew_view()?;
-        self.engine()?.begin_flush()
+        self.engine()?.let_go_of_flushed()
     }
 
     /// Not to be held for long: it may have to be opened anew.
