@@ -81,6 +81,7 @@ use self::reader::{EmbeddedReader, Published, View};
 pub use self::segment::SegmentOptions;
 use self::segment::builder::{SegmentBuilder, Workshop};
 use self::segment::derived::Derivations;
+use self::segment::install::Trim;
 use self::staging::EmbeddedRows;
 
 /// When an acknowledged commit is on the disk itself.
@@ -220,6 +221,21 @@ impl EmbeddedStore {
     async fn hand_over<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Result<T, StoreError> {
         ask(self.jobs.as_ref().ok_or(StoreError::ShuttingDown)?, job).await
     }
+
+    /// Waits until what is in memory, and no longer written to, is in files, and has the engine let go of it.
+    async fn free_memory(&self) -> Result<(), StoreError> {
+        let begun = Instant::now();
+        while !self.published.get().engine()?.is_flushed() && begun.elapsed() < LONGEST_FLUSH {
+            tokio::time::sleep(FLUSH_LOOK).await;
+        }
+        if !self.published.get().engine()?.holds_flushed() {
+            return Ok(());
+        }
+        self.ask(|reply| Job::TrimDelta(Trim::renewing_view(), reply)).await?;
+        let engine = self.published.get().engine()?;
+        let let_go = tokio::task::spawn_blocking(move || engine.let_go_of_flushed()).await;
+        let_go.map_err(|error| StoreError::Unavailable(format!("freeing memory failed: {error}")))?
+    }
 }
 
 /// Hands over what `job` makes of a reply, and waits for that.
@@ -228,18 +244,6 @@ async fn ask<T>(jobs: &mpsc::Sender<Job>, job: impl FnOnce(oneshot::Sender<T>) -
     jobs.send(job(reply)).await.map_err(|_| StoreError::Unavailable("the commit thread ended early".to_owned()))?;
     // No answer is what a thread leaves that came to a bad end at any point.
     answer.await.map_err(|_| StoreError::OutcomeUnknown("the commit thread ended early".to_owned()))
-}
-
-impl EmbeddedStore {
-    /// Waits until what is in memory only, and no longer written to, is in files.
-    async fn wait_for_flush(&self) {
-        let begun = Instant::now();
-        // While the engine is opened anew there is none to wait for.
-        let is_flushed = || self.published.get().engine().is_ok_and(|engine| engine.is_flushed());
-        while !is_flushed() && begun.elapsed() < LONGEST_FLUSH {
-            tokio::time::sleep(FLUSH_LOOK).await;
-        }
-    }
 }
 
 /// Opens the engine in a folder that this process holds, and reads what is known about its tables.
@@ -328,7 +332,8 @@ impl TableStore for EmbeddedStore {
         }
         let rows: usize = group.windows.iter().map(EntityWindow::len).sum();
         if group.windows.iter().map(EntityWindow::bytes).sum::<usize>() > LONG_GROUP_BYTES {
-            self.wait_for_flush().await;
+            let log = |error| tracing::debug!(%error, "memory is not freed before a long group");
+            self.free_memory().await.unwrap_or_else(log);
         }
         let encoded = match rows <= ENCODED_AT_ONCE {
             true => EncodedGroup::new(group)?,

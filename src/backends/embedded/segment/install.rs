@@ -109,6 +109,11 @@ impl GivingUp {
 pub(in crate::embedded) struct Trim(pub(super) Vec<(Slice, u64)>);
 
 impl Trim {
+    /// Of nothing: it has a view published that is newer than all that was written up to now.
+    pub(in crate::embedded) fn renewing_view() -> Self {
+        Self(Vec::new())
+    }
+
     /// Removes those that were not written again.
     ///
     /// # Errors

@@ -142,6 +142,6 @@ impl Worker {
 
     /// Has a view published that is newer than all that was written up to now.
     fn renew_view(&self) -> Result<(), StoreError> {
-        self.ask(|reply| Job::TrimDelta(Trim(Vec::new()), reply))
+        self.ask(|reply| Job::TrimDelta(Trim::renewing_view(), reply))
     }
 }
