@@ -86,6 +86,18 @@ impl Region {
     }
 }
 
+/// Who has read a piece for the last time leaves nothing of it in the memory of the process, though others lie beside it.
+impl Drop for Piece {
+    #[expect(
+        unsafe_code,
+        reason = "of a mapping that is shared with a file nothing is lost by this: who reads in the same pages finds the same bytes"
+    )]
+    fn drop(&mut self) {
+        // Where it is refused it stays there a while longer.
+        let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, self.offset, self.length) };
+    }
+}
+
 impl AsRef<[u8]> for Piece {
     #[expect(
         unsafe_code,
