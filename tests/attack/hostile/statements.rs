@@ -42,7 +42,7 @@ const ONCE: &str =
 const SPILLED: &str =
     "Groups that are put on disk are sorted beside themselves first, which the engine does not count.";
 
-const COMMITTED: &str = "What is committed is in memory until it is in files, whatever queries may take.";
+const COMMITTED: &str = "What is committed is in memory once more until it is in files, whatever queries may take.";
 
 use Way::{Deaf, Each, Halves, Line, Lines, Long, Parameter, Parameters, Prepare, Say};
 
@@ -195,7 +195,7 @@ pub(super) const HOSTILE: &[Hostile] = &[
     may("a transaction of 10,000,000 short rows", Say(&["SET egt.mode = observe", "BEGIN", "INSERT INTO sink SELECT -a - {n}0000000, 'y' FROM generate_series(1, 10000000) a", "ROLLBACK"])),
     beyond(
         "a transaction of 100,000 rows, committed",
-        96,
+        160,
         COMMITTED,
         Say(&["SET egt.mode = observe", "BEGIN", "INSERT INTO sink SELECT -a - {n}000000, repeat('y', 1000) FROM generate_series(1, 100000) a", "COMMIT"]),
     ),
