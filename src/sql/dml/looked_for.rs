@@ -38,7 +38,7 @@ impl Writes<'_> {
             WriteMode::OneEgt(_) => return Ok(None),
             WriteMode::Block(_) | WriteMode::Implicit(_) => None,
         };
-        if locks.is_none() && !self.hold_new(keys) {
+        if locks.is_none() && !self.hold_new(keys)? {
             return Ok(None);
         }
         Ok(Some((self.stored(keys).await?, LookedFor(locks))))

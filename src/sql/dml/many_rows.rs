@@ -51,7 +51,7 @@ impl Writes<'_> {
             return self.collect(entities.into());
         }
         let Some(claims) = self.claims_mut() else { return Ok(false) };
-        if !claims.hold_rows(&relation, entities.keys().pairs(), LockStrength::Update)
+        if !claims.hold_rows(&relation, entities.keys().pairs(), LockStrength::Update)?
             || claims.first_present(&relation, entities.keys()).await?.is_some()
         {
             return Ok(false);
@@ -68,16 +68,20 @@ impl Writes<'_> {
         };
         let Some(since) = transaction.writes().empties_since(&relation.stored) else { return Ok(false) };
         let claims = transaction.claims_mut();
-        Ok(claims.hold_other_rows(relation, entities.keys(), LockStrength::Update)
+        Ok(claims.hold_other_rows(relation, entities.keys(), LockStrength::Update)?
             && claims.is_unchanged_since(relation, Some(since))?
             && transaction.writes_mut().refill(&relation.stored, entities, space))
     }
 
     /// Locks the rows of many keys at once, for a block; false where they have to be locked one by one.
-    pub(super) fn hold_new(&mut self, keys: &EntityKeys) -> bool {
+    ///
+    /// # Errors
+    /// 53200 when there is no memory for so many.
+    pub(super) fn hold_new(&mut self, keys: &EntityKeys) -> SqlResult<bool> {
         let relation = self.relation.clone();
         let claims = if self.collects_columns() { self.claims_mut() } else { None };
-        claims.is_some_and(|claims| claims.hold_rows(&relation, keys.pairs(), LockStrength::Update))
+        let Some(claims) = claims else { return Ok(false) };
+        claims.hold_rows(&relation, keys.pairs(), LockStrength::Update)
     }
 
     /// Collects rows as columns, which are locked, and as they are expected to be; false outside of blocks.
@@ -134,7 +138,7 @@ impl Writes<'_> {
         let seen = self.reads.readers.of(&relation.stored)?.commit();
         let Some(claims) = self.claims_mut() else { return Ok(false) };
         let found = (keys, versions);
-        Ok(claims.hold_rows(&relation, keys.pairs(), strength) && claims.are_unchanged(&relation, found, seen)?)
+        Ok(claims.hold_rows(&relation, keys.pairs(), strength)? && claims.are_unchanged(&relation, found, seen)?)
     }
 
     /// All rows that the statement sees of the table are removed, which were so many.

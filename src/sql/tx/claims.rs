@@ -123,18 +123,29 @@ impl Claims {
     }
 
     /// As [`Claims::lock_rows`], of rows that stay locked to the end of the transaction.
+    ///
+    /// # Errors
+    /// 53200 when there is no memory for so many.
     pub(crate) fn hold_rows<'k>(
         &mut self,
         relation: &Relation,
         keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
         strength: LockStrength,
-    ) -> bool {
-        self.held.hold_rows(&relation.stored, keys, strength)
+    ) -> SqlResult<bool> {
+        self.held.hold_rows(&relation.stored, keys, strength).map_err(|error| error.for_table(relation))
     }
 
     /// As [`Claims::hold_rows`], of those rows that the transaction does not hold already.
-    pub(crate) fn hold_other_rows(&mut self, relation: &Relation, keys: &EntityKeys, strength: LockStrength) -> bool {
-        self.held.hold_other_rows(&relation.stored, keys, strength)
+    ///
+    /// # Errors
+    /// As [`Claims::hold_rows`].
+    pub(crate) fn hold_other_rows(
+        &mut self,
+        relation: &Relation,
+        keys: &EntityKeys,
+        strength: LockStrength,
+    ) -> SqlResult<bool> {
+        self.held.hold_other_rows(&relation.stored, keys, strength).map_err(|error| error.for_table(relation))
     }
 
     /// As [`Claims::lock_rows`], all rows that the table has, or could have.

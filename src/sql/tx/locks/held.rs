@@ -127,17 +127,19 @@ impl HeldLocks {
     }
 
     /// As [`HeldLocks::lock_rows`], of rows that stay locked to the end of the transaction: they are a part of the memory.
+    ///
+    /// # Errors
+    /// [`LockError::NoMemory`].
     pub(crate) fn hold_rows<'k>(
         &mut self,
         table: &StoredTable,
         keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
         strength: LockStrength,
-    ) -> bool {
+    ) -> Result<bool, LockError> {
         let bytes = keys.len() * noted_row_bytes();
-        if self.memory.has_room(bytes).is_err() {
-            return false;
-        }
-        let Some(note) = self.locks.lock_many(self.owner, table, strength, keys) else { return false };
+        // One by one they would take more.
+        self.memory.has_room(bytes)?;
+        let Some(note) = self.locks.lock_many(self.owner, table, strength, keys) else { return Ok(false) };
         self.memory.take(bytes);
         let since_mark = self.held.get_mut(self.marked..).unwrap_or_default();
         let earlier = since_mark.iter_mut().rev().take(RECENT).find_map(|held| match &mut held.locked {
@@ -151,11 +153,19 @@ impl HeldLocks {
             }
             None => self.push_rows(note, table, strength, bytes),
         }
-        true
+        Ok(true)
     }
 
     /// As [`HeldLocks::hold_rows`], of those rows that the transaction has not locked that way already.
-    pub(crate) fn hold_other_rows(&mut self, table: &StoredTable, keys: &EntityKeys, strength: LockStrength) -> bool {
+    ///
+    /// # Errors
+    /// As [`HeldLocks::hold_rows`].
+    pub(crate) fn hold_other_rows(
+        &mut self,
+        table: &StoredTable,
+        keys: &EntityKeys,
+        strength: LockStrength,
+    ) -> Result<bool, LockError> {
         let notes: Vec<NoteId> = self
             .held
             .iter()
@@ -165,7 +175,7 @@ impl HeldLocks {
             })
             .collect();
         let others: Vec<_> = keys.pairs().filter(|pair| !self.locks.are_noted(&notes, *pair)).collect();
-        others.is_empty() || self.hold_rows(table, others.into_iter(), strength)
+        if others.is_empty() { Ok(true) } else { self.hold_rows(table, others.into_iter(), strength) }
     }
 
     fn push_rows(&mut self, note: NoteId, table: &StoredTable, strength: LockStrength, bytes: usize) {

@@ -147,7 +147,7 @@ async fn rows_that_stay_locked_go_with_what_was_locked_since_a_mark() {
     let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
     let hold = |held: &mut HeldLocks, rows: std::ops::Range<usize>| {
         let keys: Vec<EntityKey> = rows.map(key).collect();
-        held.hold_rows(&table(), keys.iter().map(EntityKey::as_pair), LockStrength::Update)
+        held.hold_rows(&table(), keys.iter().map(EntityKey::as_pair), LockStrength::Update).unwrap()
     };
     assert!(hold(&mut a, 0..100) && hold(&mut a, 100..200));
     let mark = a.mark();
