@@ -266,8 +266,8 @@ impl Drop for EmbeddedStore {
 /// A group of more than this waits until what was written before it is in files, since all of it is in memory until it is there
 /// itself: so there is one of them at a time.
 const LONG_GROUP_BYTES: usize = 32 << 20;
-/// Not for longer than this.
-const LONGEST_FLUSH: Duration = Duration::from_secs(10);
+/// Not for longer than this: files may be merged before.
+const LONGEST_FLUSH: Duration = Duration::from_secs(2);
 
 /// So many rows of a group are made into bytes by the thread that hands them over.
 const ENCODED_AT_ONCE: usize = 20_000;
