@@ -330,6 +330,10 @@ async fn rows_that_come_again_are_others() {
     assert_eq!(sums(&client).await, expected);
     client.batch_execute("COMMIT").await.unwrap();
     assert_eq!(sums(&other).await, expected);
+    // Nothing is left of a table that is emptied once more.
+    client.batch_execute(&format!("BEGIN; {refill}; INSERT INTO t VALUES (-1, 1); TRUNCATE t; COMMIT")).await.unwrap();
+    assert_eq!(client.query_one("SELECT count(*) FROM t", &[]).await.unwrap().get::<_, i64>(0), 0);
+    client.batch_execute("INSERT INTO t SELECT k, 0, 7 FROM generate_series(1, 500) k").await.unwrap();
     // Somebody else writes before all is committed: the rows that were seen are replaced one by one.
     client.batch_execute(&format!("BEGIN; {refill}")).await.unwrap();
     other.batch_execute("INSERT INTO t VALUES (5000, 9, 9)").await.unwrap();

@@ -178,7 +178,7 @@ impl TableWrites {
     }
 
     /// Whether all rows are removed, and others have come as columns.
-    fn is_refilled(&self) -> bool {
+    pub(super) fn is_refilled(&self) -> bool {
         self.empties_since.is_some() && self.columns.has_new()
     }
 

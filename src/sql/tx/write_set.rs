@@ -118,9 +118,12 @@ impl WriteSet {
     /// Counts anew where the operations lie: where all of the first partition's were taken back, the others may share
     /// another one.
     pub(crate) fn recount(&mut self) {
-        if self.totals.at_home > 0 {
-            return;
+        if self.totals.at_home == 0 {
+            self.count_anew();
         }
+    }
+
+    fn count_anew(&mut self) {
         let mut totals = Totals::default();
         for (name, table) in &self.tables {
             let (rules, (windows, rows)) = (self.rules(name), table.parts());
@@ -327,6 +330,11 @@ impl WriteSet {
 
     fn remove_table(&mut self, table: &StoredTable) -> Option<TableWrites> {
         let removed = self.tables.remove(table)?;
+        if removed.is_refilled() {
+            // What is removed and has come again may be counted twice.
+            self.count_anew();
+            return Some(removed);
+        }
         let (rules, (windows, rows)) = (self.rules(table), removed.parts());
         windows.iter().for_each(|window| self.totals.remove_columns(rules, table, window));
         for (key, write) in rows {
