@@ -122,14 +122,15 @@ fn are_apart(windows: &[&EncodedWindow]) -> bool {
 impl Committer {
     pub(super) fn write_group(&mut self, group: EncodedGroup) -> Result<(), GroupError> {
         self.check_usable()?;
-        if self.is_too_late(&group)? {
+        let emptied = self.emptied(&group.emptied)?;
+        let before: &[Arc<TableMeta>] = emptied.as_ref().map_or(&[], |emptied| &emptied.before);
+        // Somebody has written to a table that is refilled since its rows were removed: it is about each row what becomes of it.
+        if group.refilled.iter().any(|table| before.iter().all(|empty| empty.name != *table)) {
             let (batches, counting) =
                 group.into_group().into_batches().map_err(|error| StoreError::Unavailable(error.to_string()))?;
             return self.commit_group(batches).map(drop).map_err(|error| counting.of_group(error));
         }
-        let emptied = self.emptied(&group.emptied)?;
         let live = emptied.as_ref().map_or(&self.live, |emptied| &emptied.live);
-        let before: &[Arc<TableMeta>] = emptied.as_ref().map_or(&[], |emptied| &emptied.before);
         let mut commit = self.begin_on(live, before, group.rows());
         let mut batches = 0;
         // New rows of one table after the other.
@@ -178,17 +179,6 @@ impl Committer {
         self.write(checked)?;
         emptied.iter().flat_map(|emptied| &emptied.before).for_each(|table| table.condemn_segments());
         Ok(())
-    }
-
-    /// Whether somebody has written to one of the tables that are refilled since their rows were removed: then it is about each
-    /// row what becomes of it.
-    fn is_too_late(&self, group: &EncodedGroup) -> Result<bool, StoreError> {
-        for Emptied { table, unchanged_since } in &group.emptied {
-            if group.refilled.contains(table) && find(&self.live.tables, table)?.changed() > *unchanged_since {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// What is known when these tables are empty; `None` where there is none that is as it was.

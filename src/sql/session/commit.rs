@@ -1,7 +1,5 @@
 //! Committing what the statements of a transaction have collected.
 
-use std::sync::Arc;
-
 use tablegate_store::table::Operation;
 use tablegate_types::error::SqlResult;
 
@@ -38,8 +36,7 @@ impl Session {
         footprint: &Footprint,
     ) -> SqlResult<()> {
         Box::pin(self.write_unseen(&mut writes)).await?;
-        let engine = Arc::clone(&self.engine);
-        let _memory = engine.write_space().commits().wait_for(writes.bytes()).await;
+        let _memory = self.engine.write_space().commits().wait_for(writes.bytes()).await;
         let mut group = CommitGroup::default();
         group.add_writes(writes)?;
         if !observed.breaches().is_empty() {

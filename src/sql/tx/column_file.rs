@@ -3,7 +3,6 @@
 //! Only values go there. Keys, and the versions of rows that are changed, stay in memory: who commits, and who asks what the
 //! transaction has written, goes by them.
 
-use std::io;
 use std::path::Path;
 
 use arrow::array::RecordBatch;
@@ -13,9 +12,9 @@ use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
 use tablegate_files::MappedFile;
 use tablegate_store::table::EntityWindow;
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::SqlResult;
 
-use super::spill::failed;
+use super::spill::{damaged, failed};
 
 /// The columns of one transaction.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ impl ColumnFile {
             return Ok(window);
         }
         let written = to_bytes(&window)?;
-        let bytes = self.0.append(&written).map_err(|error: io::Error| failed(&error))?;
+        let bytes = self.0.append(&written).map_err(|error| failed(&error))?;
         drop(written);
         let read = read(&mut Buffer::from(bytes))?;
         self.0.let_go();
@@ -58,10 +57,6 @@ fn to_bytes(window: &EntityWindow) -> SqlResult<Vec<u8>> {
 
 fn read(bytes: &mut Buffer) -> SqlResult<RecordBatch> {
     StreamDecoder::new().decode(bytes)?.ok_or_else(damaged)
-}
-
-fn damaged() -> Box<SqlError> {
-    SqlError::new(ErrorKind::DataCorrupted, "collected writes were damaged on the disk")
 }
 
 #[cfg(test)]

@@ -246,8 +246,7 @@ impl SpillFile {
     fn read(&self, at: u64, length: usize) -> SqlResult<Values> {
         let mut bytes = vec![0; length];
         self.file.read_exact_at(&mut bytes, at).map_err(|error| failed(&error))?;
-        values::from_bytes(&bytes)
-            .ok_or_else(|| SqlError::new(ErrorKind::DataCorrupted, "collected writes were damaged on the disk"))
+        values::from_bytes(&bytes).ok_or_else(damaged)
     }
 }
 
@@ -256,6 +255,11 @@ pub(super) fn too_many_rows() -> Box<SqlError> {
     SqlError::new(ErrorKind::OutOfMemory, "out of the query memory limit")
         .with_detail("The keys of the rows that a transaction has written stay in memory until it ends.")
         .with_hint("Commit after fewer rows, or raise the limit with --query-memory.")
+}
+
+/// The error of a file that has not what was written.
+pub(super) fn damaged() -> Box<SqlError> {
+    SqlError::new(ErrorKind::DataCorrupted, "collected writes were damaged on the disk")
 }
 
 /// The error of a file for which there is no room, or that cannot be used.
