@@ -66,9 +66,17 @@ async fn compare(one: &mut Session, two: &mut Session) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_split_scan_gives_the_rows_of_one_that_is_not() {
+async fn a_split_scan_of_columns_gives_the_rows_of_one_that_is_not() {
+    compare_over(SegmentOptions { segment_rows: 20_000, batch_rows: 2048, ..SegmentOptions::eager() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_split_scan_of_rows_gives_the_rows_of_one_that_is_not() {
+    compare_over(SegmentOptions::off()).await;
+}
+
+async fn compare_over(segments: SegmentOptions) {
     let folder = tempfile::tempdir().unwrap();
-    let segments = SegmentOptions { segment_rows: 20_000, batch_rows: 2048, ..SegmentOptions::eager() };
     let options = EmbeddedOptions { fsync: Fsync::Never, reserve_bytes: 0, segments, ..EmbeddedOptions::default() };
     let store = Arc::new(EmbeddedStore::open(folder.path(), Arc::new(SystemClock), options).unwrap());
     let mut one = session(&store, 1).await;

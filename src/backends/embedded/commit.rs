@@ -432,7 +432,7 @@ impl Committer {
         self.write(checked)
     }
 
-    fn give_up_segment(&mut self, giving_up: &GivingUp) -> Result<(), StoreError> {
+    pub(super) fn give_up_segment(&mut self, giving_up: &GivingUp) -> Result<(), StoreError> {
         self.check_usable()?;
         let Some(checked) = giving_up.check(&self.engine, &self.live) else { return Ok(()) };
         self.write(checked)?;

@@ -1,6 +1,6 @@
 //! The keys of many rows as the engine's bytes, one behind the other, before it is known which number their table has.
 
-use super::key_bytes::{NUMBER_BYTES, put_keys};
+use super::key_bytes::{ByteSpan, NUMBER_BYTES, put_keys};
 
 pub(super) struct EncodedKeys {
     /// With room for the table's number before each.
@@ -61,6 +61,30 @@ impl EncodedKeys {
         self.ascend
     }
 
+    /// At least so many of them are in a span: exactly so many where they ascend, or none of them is outside.
+    pub(super) fn count_within(&self, span: &ByteSpan) -> usize {
+        if self.ascend {
+            return self.count_before(&span.to).saturating_sub(self.count_before(&span.from));
+        }
+        match self.span() {
+            Some((least, greatest)) if span.from.as_slice() <= least && greatest < span.to.as_slice() => self.len(),
+            _ => 0,
+        }
+    }
+
+    /// How many of them are before a key, where they ascend.
+    fn count_before(&self, key: &[u8]) -> usize {
+        let (mut least, mut most) = (0, self.len());
+        while least < most {
+            let middle = least.midpoint(most);
+            match self.get(middle) < key {
+                true => least = middle + 1,
+                false => most = middle,
+            }
+        }
+        least
+    }
+
     /// The least and the greatest key.
     pub(super) fn span(&self) -> Option<(&[u8], &[u8])> {
         (self.len() > 0).then(|| (self.get(self.least), self.get(self.greatest)))
@@ -85,5 +109,18 @@ mod tests {
         keys.set_table(7);
         assert_eq!(keys.get(2), key_bytes::of_row(7, "a", "3"));
         assert_eq!(keys.span(), Some((&*key_bytes::of_row(7, "a", "3"), &*key_bytes::of_row(7, "b", "2"))));
+    }
+
+    #[test]
+    fn keys_within_a_span_are_counted() {
+        let within = |keys: &EncodedKeys, from: &str, to: &str| {
+            keys.count_within(&ByteSpan { from: key_bytes::of_row(0, from, ""), to: key_bytes::of_row(0, to, "") })
+        };
+        let mut keys = EncodedKeys::with_capacity(4);
+        ["a", "b", "c"].iter().for_each(|partition| keys.push(partition, "1"));
+        assert_eq!(["b", "c", "d"].map(|to| within(&keys, "a", to)), [1, 2, 3]);
+        assert_eq!((within(&keys, "b", "c"), within(&keys, "d", "e")), (1, 0));
+        keys.push("a", "2");
+        assert_eq!((within(&keys, "a", "d"), within(&keys, "a", "c")), (4, 0));
     }
 }

@@ -49,12 +49,21 @@ impl EncodedGroup {
         self.windows.iter().map(|window| window.keys().len()).sum()
     }
 
-    fn check_disjoint(&self) -> Result<(), GroupError> {
-        tablegate_store::table::check_disjoint(&self.batches)?;
+    /// Those that have windows, each once.
+    fn tables(&self) -> Vec<&TableName> {
         let mut tables: Vec<&TableName> = self.windows.iter().map(EncodedWindow::table).collect();
         tables.sort_unstable();
         tables.dedup();
-        tables.into_iter().try_for_each(|table| {
+        tables
+    }
+
+    fn empties(&self, table: &TableName) -> bool {
+        self.emptied.iter().any(|emptied| emptied.table == *table)
+    }
+
+    fn check_disjoint(&self) -> Result<(), GroupError> {
+        tablegate_store::table::check_disjoint(&self.batches)?;
+        self.tables().into_iter().try_for_each(|table| {
             let windows = self.windows.iter().filter(|window| window.table() == table);
             if !self.refilled.contains(table) {
                 return self.check_disjoint_in(table, windows.collect());
@@ -120,8 +129,15 @@ fn are_apart(windows: &[&EncodedWindow]) -> bool {
 }
 
 impl Committer {
-    pub(super) fn write_group(&mut self, group: EncodedGroup) -> Result<(), GroupError> {
+    pub(super) fn write_group(&mut self, mut group: EncodedGroup) -> Result<(), GroupError> {
         self.check_usable()?;
+        for window in &mut group.windows {
+            window.set_table(find(&self.live.tables, window.table())?.number);
+        }
+        for table in group.tables().into_iter().filter(|table| !group.empties(table)) {
+            let of_table = group.windows.iter().filter(|window| window.table() == table);
+            self.give_up_outdated(table, &of_table.map(EncodedWindow::keys).collect::<Vec<_>>())?;
+        }
         let emptied = self.emptied(&group.emptied)?;
         let before: &[Arc<TableMeta>] = emptied.as_ref().map_or(&[], |emptied| &emptied.before);
         // Somebody has written to a table that is refilled since its rows were removed: it is about each row what becomes of it.

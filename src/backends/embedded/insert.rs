@@ -26,9 +26,9 @@ impl Committer {
 
     fn try_insert_window(&mut self, new: &mut EncodedEntities) -> Result<Refusals, StoreError> {
         self.check_usable()?;
-        let table = find(&self.live.tables, new.entities.table())?;
         let keys = &mut new.rows.keys;
-        keys.set_table(table.number);
+        keys.set_table(find(&self.live.tables, new.entities.table())?.number);
+        self.give_up_outdated(new.entities.table(), &[keys])?;
         let Some(span) = keys.span() else { return Ok(Refusals::new()) };
         let is_new = self.probe.finds_nothing_between(&self.engine, keys.len(), span)?;
         let mut commit = self.begin_of(keys.len());
@@ -112,6 +112,7 @@ impl PutNew<'_, '_> {
             self.recorders.record(self.before.number, &properties);
         }
         let key = new.rows.keys.get(row);
+        self.draft.table.sample(key);
         self.draft.growth.add(key.len(), None, Some(self.bytes.len()));
         if notes_changes(self.before, self.building, key, self.commit) {
             delta::put(key, self.commit, Some(self.bytes.as_slice()), self.engine, self.writes);

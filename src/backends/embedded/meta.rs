@@ -21,6 +21,7 @@ use super::bytes::{Bytes, put_text};
 use super::engine::Engine;
 use super::key_bytes::FIRST_OWN;
 use super::row::{Row, RowError, Shape, Shapes, encode, put_signature};
+use super::samples::Samples;
 use super::segment::{TableSegments, manifest};
 use super::size::{self, Size, forget_size, put_size};
 
@@ -44,6 +45,8 @@ pub(super) struct TableMeta {
     changed: Arc<AtomicU64>,
     /// What of its rows is kept as columns too.
     pub(super) segments: Arc<TableSegments>,
+    /// Keys of some rows.
+    pub(super) samples: Arc<Samples>,
 }
 
 /// Everything the commit thread knows, as of the last batch it wrote.
@@ -100,8 +103,8 @@ impl TableMeta {
     pub(super) fn new(number: u32, name: TableName) -> Self {
         let size = Arc::new(Size::new(Some(TableSize::default())));
         let (observed, shapes, segments) = (Arc::default(), Arc::default(), Arc::default());
-        let (ordinals, changed) = (Vec::new(), Arc::default());
-        Self { number, name, observed, ordinals, shapes, last_shape: None, size, changed, segments }
+        let (ordinals, changed, samples) = (Vec::new(), Arc::default(), Arc::default());
+        Self { number, name, observed, ordinals, shapes, last_shape: None, size, changed, segments, samples }
     }
 
     /// The last commit that may have written rows of it.
@@ -183,8 +186,17 @@ impl TableMeta {
         self.observed = Arc::new(self.observed.narrowed_to(found));
     }
 
+    /// One of many rows has this key.
+    pub(super) fn sample(&mut self, key: &[u8]) {
+        if self.samples.wants_next() {
+            Arc::make_mut(&mut self.samples).push(key);
+        }
+    }
+
     pub(super) fn differs(&self, before: &TableMeta) -> bool {
-        !Arc::ptr_eq(&self.observed, &before.observed) || !Arc::ptr_eq(&self.shapes, &before.shapes)
+        !Arc::ptr_eq(&self.observed, &before.observed)
+            || !Arc::ptr_eq(&self.shapes, &before.shapes)
+            || !Arc::ptr_eq(&self.samples, &before.samples)
     }
 
     /// Writes what is different from `before`, an earlier state of the same table.
@@ -222,7 +234,8 @@ impl TableMeta {
     /// Another table of this one's name, without its rows.
     pub(super) fn renumbered(&self, number: u32) -> Self {
         let size = Arc::new(Size::new(Some(TableSize::default())));
-        Self { number, size, changed: Arc::default(), segments: Arc::default(), ..self.clone() }
+        let (changed, segments, samples) = (Arc::default(), Arc::default(), Arc::default());
+        Self { number, size, changed, segments, samples, ..self.clone() }
     }
 
     /// It is dropped or replaced. Readers that still use its segments keep their files until they are done.

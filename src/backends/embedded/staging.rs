@@ -73,6 +73,7 @@ impl Filling {
             let timestamp = if std::mem::take(&mut is_first) { stamps.next_timestamp() } else { stamps.following() };
             finishes[window].put(row, &mut self.table, timestamp, &mut bytes);
             let key = waiting[window].keys.get(row);
+            self.table.sample(key);
             self.growth.add(key.len(), None, Some(bytes.len()));
             put(key, &bytes)?;
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt as _;
 use tablegate_store::model::{EdmValue, Entity, EntityKey, EntityKeys, Properties, PropertyName, Span, SystemClock};
-use tablegate_store::table::{EdmColumn, IfMatch, Operation, TableSize};
+use tablegate_store::table::{EdmColumn, IfMatch, KeyRange, Operation, TableSize};
 
 use super::engine::FLUSH_LOOK;
 use super::*;
@@ -555,4 +555,36 @@ async fn many_shapes_are_kept_in_bounds() {
     }
     assert_eq!(store.published.get().engine().unwrap().meta.prefix(b"s").count(), 256);
     assert_eq!(store.reader().observed_schema(&table()).await.unwrap().properties().len(), 300);
+}
+
+/// Rows that are no columns yet are read by several, whether they came through the journal or in files of their own.
+#[tokio::test]
+async fn scans_of_rows_that_came_in_windows_are_split_between_them() {
+    const ROWS: usize = 40_000;
+    let window = |first: usize| {
+        let mut keys = EntityKeys::default();
+        (first..first + 4_000).for_each(|row| keys.push(&format!("p{}", row / 9_000), &format!("{row:05}")).unwrap());
+        NewEntities::new(&table(), keys, Vec::new()).unwrap()
+    };
+    for is_staged in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::open(folder.path(), Arc::new(SystemClock), options()).unwrap();
+        store.create_table(&table()).await.unwrap();
+        let staged = store.stage(&table()).await.unwrap().unwrap();
+        for first in (0..ROWS).step_by(4_000) {
+            match is_staged {
+                true => staged.write(window(first)).await.unwrap(),
+                false => assert!(store.insert_window(window(first)).await.is_empty()),
+            }
+        }
+        assert_eq!(staged.publish().await.unwrap(), is_staged);
+        let reader = store.reader();
+        let second = KeyRange { partitions: Span::point("p1"), rows: Arc::new([Span::ALL]) };
+        for (range, middle) in [(KeyRange::all(), ROWS / 2), (second, 13_500)] {
+            let keys = reader.split(&table(), &[range], 2);
+            let [key] = &keys[..] else { panic!("{keys:?}") };
+            let row: usize = key.row.as_str().parse().unwrap();
+            assert!(row.abs_diff(middle) <= 2_000, "{row}");
+        }
+    }
 }

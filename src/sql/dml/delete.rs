@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
+use tablegate_bind::BoundExpr;
 use tablegate_bind::query::LockStrength;
 use tablegate_store::table::KnownChange;
 use tablegate_types::error::SqlResult;
@@ -17,18 +18,26 @@ use super::others::{OtherColumns, from_of};
 use super::recheck::Recheck;
 use super::returning::Returning;
 use super::rows::first_changes;
-use super::update::{IDENTITY_COLUMNS, etag_at, etags_of};
+use super::update::{IDENTITY_COLUMNS, KEY_COLUMNS, etag_at};
 use super::writes::Writes;
 use crate::batches::{all_keys_of_batch, keys_of_batch};
 use crate::plan::{MeantChange, PlannedQuery, Planner};
 use crate::relation::Relation;
 
+/// All rows of a table.
+struct AllOfTable {
+    /// A row without columns for each of them.
+    counted: PlannedQuery,
+    /// Their keys.
+    keys: PlannedQuery,
+}
+
 /// A DELETE, planned.
 pub(crate) struct PreparedDelete {
     relation: Arc<Relation>,
     input: PlannedQuery,
-    /// Where all rows are deleted and none is shown: a row for each of them.
-    all: Option<Box<PlannedQuery>>,
+    /// Where all rows are deleted and none is shown.
+    all: Option<Box<AllOfTable>>,
     recheck: Recheck,
     /// Other tables may find a row several times.
     joins: bool,
@@ -51,8 +60,10 @@ impl PreparedDelete {
         let joins = !change.from.is_empty();
         let all = match (joins, &change.filter, change.returning.is_empty()) {
             (false, None, true) => {
-                let query = meant.query(from_of(change), None, Vec::new());
-                Some(Box::new(meant.plan(planner, &query).await?))
+                let of = |columns: &[BoundExpr]| meant.query(from_of(change), None, columns.to_vec());
+                let counted = meant.plan(planner, &of(&[])).await?;
+                let keys = meant.plan(planner, &of(&targets[..KEY_COLUMNS])).await?;
+                Some(Box::new(AllOfTable { counted, keys }))
             }
             _ => None,
         };
@@ -125,14 +136,14 @@ impl PreparedDelete {
         parameters: &[ScalarValue],
         writes: &mut Writes<'_>,
     ) -> SqlResult<Option<usize>> {
-        let Some((counted, mut all)) = self.all.as_ref().zip(writes.begin_clear()) else { return Ok(None) };
-        let input = if all.asks_which() { &self.input } else { counted };
+        let Some((planned, mut all)) = self.all.as_ref().zip(writes.begin_clear()) else { return Ok(None) };
+        let input = if all.asks_which() { &planned.keys } else { &planned.counted };
         let mut batches = planner.run(input, parameters).await?;
         while let Some(batch) = batches.next().await {
             let batch = batch?;
             if !all.asks_which() {
                 all.add_count(batch.num_rows());
-            } else if !all.add(&self.relation, all_keys_of_batch(&batch)?, etags_of(&batch)?) {
+            } else if !all.add(&self.relation, all_keys_of_batch(&batch)?) {
                 return Ok(None);
             }
         }

@@ -29,6 +29,8 @@ use crate::batches::keys_of_batch;
 use crate::plan::{MeantChange, PlannedQuery, Planner};
 use crate::relation::Relation;
 
+/// The first of them: PartitionKey, RowKey.
+pub(super) const KEY_COLUMNS: usize = 2;
 /// Columns the input query begins with: PartitionKey, RowKey, etag.
 pub(super) const IDENTITY_COLUMNS: usize = 3;
 

@@ -1,6 +1,6 @@
 //! All rows of a table, which one statement removes at once.
 
-use tablegate_store::model::{ETag, EntityKeys};
+use tablegate_store::model::{ETag, EdmDateTime, EntityKeys};
 use tablegate_store::table::{KnownChange, KnownEntities};
 
 use crate::observe::Footprint;
@@ -39,10 +39,12 @@ impl AllRows {
         self.count += rows;
     }
 
-    /// Adds rows by their keys and versions. False where it cannot be told of them together what removing them comes to.
-    pub(crate) fn add(&mut self, relation: &Relation, keys: EntityKeys, versions: Vec<ETag>) -> bool {
+    /// Adds rows by their keys. False where it cannot be told of them together what removing them comes to.
+    pub(crate) fn add(&mut self, relation: &Relation, keys: EntityKeys) -> bool {
         self.count += keys.len();
         let Some(ByOne { egts, footprint }) = &mut self.by_one else { return true };
+        // Which version each is in matters for the length of its text alone, by a few digits: the longest.
+        let versions = vec![ETag::of_timestamp(EdmDateTime::MAX); keys.len()];
         let Some(removed) = KnownEntities::new(&relation.stored, keys, versions, KnownChange::Delete) else {
             return false;
         };

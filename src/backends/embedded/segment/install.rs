@@ -74,6 +74,7 @@ impl Install {
         }
         let mut after = TableMeta::clone(table);
         after.segments = Arc::new(table.segments.with(self.removed.as_ref(), &self.added, self.few_rows));
+        Arc::make_mut(&mut after.samples).retain(|key| after.segments.find(key).is_none());
         let mut live = Live { has_segments: true, ..live.next() };
         Arc::make_mut(&mut live.tables).insert(self.table.clone(), Arc::new(after));
         live.put_head(engine, &mut writes);
@@ -83,8 +84,8 @@ impl Install {
 
 /// A segment that is not followed any more.
 pub(in crate::embedded) struct GivingUp {
-    pub(super) table: TableName,
-    pub(super) segment: Arc<Segment>,
+    pub(in crate::embedded) table: TableName,
+    pub(in crate::embedded) segment: Arc<Segment>,
 }
 
 impl GivingUp {

@@ -49,7 +49,9 @@ use arrow::array::ArrayRef;
 use self::file::SegmentFile;
 use self::manifest::{BatchMeta, SegmentMeta};
 use self::recent::Recent;
+use super::encoded_keys::EncodedKeys;
 use super::key_bytes::ByteSpan;
+use super::outdating::MANY_ROWS;
 
 /// When rows are kept as columns too.
 #[derive(Debug, Clone)]
@@ -164,8 +166,13 @@ impl Segment {
     /// Whether the rows are read instead of this segment: a good part of them was written since it was made, or it is
     /// unknown which ones were.
     fn is_overwritten(&self) -> bool {
+        self.is_given_up() || self.is_overwritten_with(0)
+    }
+
+    /// The same, with so many rows more.
+    fn is_overwritten_with(&self, rows: u64) -> bool {
         let dirty = self.dirty();
-        self.is_given_up() || (dirty < UNKNOWN && dirty > self.meta.rows / 4)
+        dirty < UNKNOWN && dirty + rows > self.meta.rows / 4
     }
 
     /// Whether so much is written into its span that keeping its delta would cost more than the segment is worth. Until
@@ -229,6 +236,15 @@ impl TableSegments {
         let behind = self.list.partition_point(|segment| segment.meta.span.from.as_slice() <= key);
         let segment = self.list.get(behind.checked_sub(1)?)?;
         (key < segment.meta.span.to.as_slice()).then_some(segment)
+    }
+
+    /// Those of which so much is overwritten, once the rows with these keys are written, that the rows are read instead.
+    pub(super) fn outdated_by(&self, windows: &[&EncodedKeys]) -> Vec<Arc<Segment>> {
+        let is_outdated = |segment: &&Arc<Segment>| {
+            let rows = windows.iter().map(|keys| keys.count_within(&segment.meta.span)).sum::<usize>();
+            rows >= MANY_ROWS && !segment.is_given_up() && segment.is_overwritten_with(rows as u64)
+        };
+        self.list.iter().filter(is_outdated).cloned().collect()
     }
 
     fn rows(&self) -> u64 {
