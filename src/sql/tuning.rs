@@ -38,6 +38,8 @@ pub(crate) fn session_config(threads: usize) -> SessionConfig {
     options.sql_parser.enable_subquery_sort_elimination = false;
     // It does not find groups of NaN again that it has made, and ends in a panic.
     options.optimizer.enable_topk_aggregation = false;
+    // It leaves out rows that one min or max has no use for and another one has: of an expression, or with FILTER.
+    options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     // One build side for all of the probe side: its keys, all of them, then narrow what the probe side scans.
     options.optimizer.repartition_joins = false;
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = RUN_TIME_KEYS_MAX;

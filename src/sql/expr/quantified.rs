@@ -20,6 +20,8 @@ use tablegate_types::interrupt;
 use super::array_constructor;
 use crate::calls::{constant, made, name_of_call};
 
+/// With fewer items of one array all of them are compared with each value; more are sorted first.
+const SORTED_FROM: usize = 16;
 /// So many comparisons pass between two looks at whether anybody waits for them.
 const COMPARISONS: usize = 1 << 14;
 
@@ -68,9 +70,17 @@ impl Quantified {
         let beside = Beside { values, items, order };
         let row_of = |given: &ColumnarValue, row: usize| if is_constant(given) { 0 } else { row };
         // One array for all rows: the least and the greatest item decide what is asked of its items, unless that is to be one.
-        let deciding = (is_constant(array) && !self.is_membership() && arrays.is_valid(0))
-            .then(|| beside.deciding(range_of(arrays, 0)))
-            .transpose()?;
+        let one = (is_constant(array) && arrays.is_valid(0)).then(|| range_of(arrays, 0));
+        let deciding = match &one {
+            Some(items) if !self.is_membership() => Some(beside.deciding(items.clone())?),
+            _ => None,
+        };
+        let sorted = match one {
+            Some(items) if self.is_membership() && items.len() >= SORTED_FROM && rows > 1 => {
+                Some(beside.sorted(items)?)
+            }
+            _ => None,
+        };
         let mut answers = BooleanBuilder::with_capacity(rows);
         let mut comparisons = 0;
         for row in 0..rows {
@@ -79,18 +89,31 @@ impl Quantified {
                 answers.append_null();
                 continue;
             }
-            let answer = match &deciding {
-                Some(items) => self.answer(&beside, value, items.iter().copied()),
-                None => self.answer(&beside, value, range_of(arrays, array)),
+            let (answer, compared) = match (&deciding, &sorted) {
+                (Some(items), _) => (self.answer(&beside, value, items.iter().copied()), items.len()),
+                (_, Some(items)) => (self.found(&beside, value, items), items.known.len().max(1).ilog2() as usize),
+                _ => (self.answer(&beside, value, range_of(arrays, array)), range_of(arrays, array).len()),
             };
             answers.append_option(answer);
-            comparisons += 1 + deciding.as_ref().map_or(arrays.value_length(array).unsigned_abs() as usize, Vec::len);
+            comparisons += 1 + compared;
             if comparisons >= COMPARISONS {
                 interrupt::check_now()?;
                 comparisons = 0;
             }
         }
         Ok(Arc::new(answers.finish()))
+    }
+
+    /// Whether one value is among these items, or is not.
+    fn found(&self, beside: &Beside, value: usize, items: &SortedItems) -> Option<bool> {
+        if beside.values.is_null(value) {
+            return None;
+        }
+        let is_there = items.known.binary_search_by(|item| (beside.order)(value, *item).reverse()).is_ok();
+        match is_there {
+            true => Some(!self.is_all),
+            false => (!items.has_null).then_some(self.is_all),
+        }
     }
 
     /// What the comparisons of one value with these items say together.
@@ -107,6 +130,12 @@ impl Quantified {
     }
 }
 
+/// Items in their order.
+struct SortedItems {
+    known: Vec<usize>,
+    has_null: bool,
+}
+
 /// Values, items, and how one of the former compares with one of the latter.
 struct Beside {
     values: ArrayRef,
@@ -115,6 +144,14 @@ struct Beside {
 }
 
 impl Beside {
+    /// These items, of which there are some.
+    fn sorted(&self, items: Range<usize>) -> SqlResult<SortedItems> {
+        let order = make_comparator(&self.items, &self.items, SortOptions::default())?;
+        let (mut known, unknown): (Vec<usize>, Vec<usize>) = items.partition(|item| self.items.is_valid(*item));
+        known.sort_unstable_by(|left, right| order(*left, *right));
+        Ok(SortedItems { known, has_null: !unknown.is_empty() })
+    }
+
     /// The least and the greatest of these items, and one that is NULL.
     fn deciding(&self, items: Range<usize>) -> SqlResult<Vec<usize>> {
         let order = make_comparator(&self.items, &self.items, SortOptions::default())?;
@@ -261,6 +298,23 @@ mod tests {
                     answers(operator, is_all, &values, ColumnarValue::Array(Arc::new(repeated.clone()))),
                     "{operator} {is_all}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn items_that_are_sorted_give_what_each_of_them_gives() {
+        let values: ArrayRef = Arc::new(Int32Array::from(vec![Some(3), Some(4), None, Some(-1), Some(99)]));
+        let some = (0..40).rev().filter(|n| n % 3 == 0).map(Some).collect::<Vec<_>>();
+        let with_null = some.iter().copied().chain([None]).collect::<Vec<_>>();
+        for items in [some, with_null, vec![None; 20]] {
+            let one = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(items.clone())]);
+            let repeated = ListArray::from_iter_primitive::<Int32Type, _, _>((0..5).map(|_| Some(items.clone())));
+            for (operator, is_all) in [(Operator::Eq, false), (Operator::NotEq, true)] {
+                let constant = ColumnarValue::Scalar(ScalarValue::List(Arc::new(one.clone())));
+                let found = answers(operator, is_all, &values, constant);
+                let each = answers(operator, is_all, &values, ColumnarValue::Array(Arc::new(repeated.clone())));
+                assert_eq!(found, each, "{operator} {is_all}");
             }
         }
     }

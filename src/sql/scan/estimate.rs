@@ -12,6 +12,8 @@ use crate::key_range::{KeyPlan, flatten};
 /// Orders of magnitude only: what matters is that a point is less than a partition, and that less than a table.
 const ROW_RANGE_ROWS: usize = 100;
 const PARTITION_ROWS: usize = 1_000;
+/// A partition of a large table is taken to be one of so many.
+const PARTITION_IS_ONE_OF: usize = 100;
 const PARTITION_RANGE_ROWS: usize = 100_000;
 const TABLE_ROWS: usize = 1_000_000;
 /// A table is taken to have no fewer rows: it may grow after a statement was prepared, as PostgreSQL expects of a small one
@@ -107,7 +109,8 @@ fn rows(range: &KeyRange, table_rows: Option<usize>) -> usize {
     if range.as_point().is_some() {
         1
     } else if range.partitions.as_point().is_some() {
-        if range.has_all_rows() { PARTITION_ROWS } else { ROW_RANGE_ROWS }
+        let of_partition = || table_rows.map_or(0, |rows| rows / PARTITION_IS_ONE_OF).max(PARTITION_ROWS);
+        if range.has_all_rows() { of_partition() } else { ROW_RANGE_ROWS }
     } else if range.partitions.is_all() && range.has_all_rows() {
         table_rows.unwrap_or(TABLE_ROWS)
     } else {

@@ -9,6 +9,7 @@ mod float_extreme;
 mod floats;
 mod listed;
 mod lists;
+mod shown;
 mod variance;
 
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub(crate) use self::listed::comparable;
 pub(super) use self::listed::{Gives, Listed};
 pub(crate) use self::lists::rectangular;
 pub(super) use self::lists::{array_agg, string_agg};
+pub(super) use self::shown::Shown;
 pub(super) use self::variance::{Deviation, Variance};
 
 /// Aggregates whose meaning waits for their arguments' types.

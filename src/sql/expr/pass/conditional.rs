@@ -24,7 +24,7 @@ use crate::expr::{comparison, literal, record};
 pub(super) enum Numbers {
     /// As much as the values do.
     Count,
-    /// Nothing: they stand for values that are not there, as in `coalesce(price, 0)`.
+    /// Nothing: they stand for values that are not there, as in `coalesce(price, 0)` or `CASE WHEN paid THEN price ELSE 0 END`.
     StandIn,
 }
 
@@ -91,7 +91,7 @@ impl Pass<'_> {
         let values = std::iter::once(last).chain(thens).map(|value| self.operand(value, schema));
         let values = values.collect::<Result<Vec<_>>>()?;
         let declared_type = all_declared(&values.iter().collect::<Vec<_>>(), schema)?;
-        let (values, target) = self.unified(values, "CASE")?;
+        let (values, target) = self.unified_where(values, "CASE", Numbers::StandIn)?;
         let mut values = values.into_iter();
         let last = values.next();
         let branches: Vec<(Expr, Expr)> = whens.into_iter().zip(values).collect();
@@ -110,14 +110,13 @@ impl Pass<'_> {
     /// COALESCE, GREATEST, LEAST.
     pub(super) fn first_of(&self, meaning: &Meaning, operands: Vec<Operand>, schema: &DFSchema) -> Result<Expr> {
         let all: Vec<&Operand> = operands.iter().collect();
-        let numbers = if *meaning == Meaning::Coalesce { Numbers::StandIn } else { Numbers::Count };
-        let common = self.common_where(&all, meaning.name(), numbers).map_err(raised)?;
+        let common = self.common_where(&all, meaning.name(), Numbers::StandIn).map_err(raised)?;
         let operands = match (meaning, given(&operands)) {
             (Meaning::Coalesce, Some(given)) if given.iter().all(|o| is_same(o.sql_type(), &common.sql_type)) => given,
             _ => operands,
         };
         let declared_type = all_declared(&operands.iter().collect::<Vec<_>>(), schema)?;
-        let (values, target) = self.unified_where(operands, meaning.name(), numbers)?;
+        let (values, target) = self.unified_where(operands, meaning.name(), Numbers::StandIn)?;
         let is_greatest = *meaning == Meaning::Greatest;
         let keys: Option<Vec<Expr>> = values.iter().map(|value| key(value, &target.sql_type, Purpose::Order)).collect();
         let value = match (meaning, keys) {

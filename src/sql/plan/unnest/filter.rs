@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, NullEquality, Result};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, NullEquality, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{
-    Distinct, Expr, ExprSchemable, Filter, Join, JoinConstraint, JoinType, LogicalPlan, Operator, lit,
+    Distinct, Expr, ExprSchemable, Filter, Join, JoinConstraint, JoinType, LogicalPlan, Operator, Projection, lit,
 };
 
 use super::correlation::{Correlation, refers_out};
@@ -45,7 +45,8 @@ impl Unnester {
         let mut rows = Rows::new(rows);
         let mut rest = Vec::new();
         for condition in conditions {
-            match membership(condition.clone()) {
+            // Whether it is unknown or false is all the same for which rows stay.
+            match membership(decided_by(condition).unwrap_or(condition).clone()) {
                 Ok(membership) => self.members(membership, &mut rows)?,
                 Err(other) => rest.push(other),
             }
@@ -185,6 +186,20 @@ fn membership(condition: Expr) -> Result<Membership, Expr> {
     }
 }
 
+/// What has to hold for `CASE WHEN it THEN true WHEN .. THEN NULL ELSE false END` to be true.
+fn decided_by(condition: &Expr) -> Option<&Expr> {
+    let Expr::Case(case) = condition else { return None };
+    let [(decides, is_true), (_, unknown)] = case.when_then_expr.as_slice() else { return None };
+    let truth = |expr: &Expr| match expr {
+        Expr::Literal(ScalarValue::Boolean(truth), _) => Some(*truth),
+        _ => None,
+    };
+    let otherwise = case.else_expr.as_deref()?;
+    let is_it = case.expr.is_none()
+        && (truth(is_true), truth(unknown), truth(otherwise)) == (Some(Some(true)), Some(None), Some(Some(false)));
+    is_it.then_some(&**decides)
+}
+
 /// The rows of a sub-query that is no more than conditions on rows that refer to nothing outside.
 fn candidates(membership: &Membership) -> Result<Option<Candidates>> {
     let mut plan = without_row_order(membership.subquery.clone());
@@ -193,13 +208,9 @@ fn candidates(membership: &Membership) -> Result<Option<Candidates>> {
         None => None,
     };
     while let LogicalPlan::Projection(projection) = plan {
-        let Some(position) = selected(&member, &projection.schema.columns()) else { return Ok(None) };
-        if let Some(position) = position {
-            let expr = projection.expr[position].clone().unalias();
-            if expr.is_volatile() {
-                return Ok(None);
-            }
-            member = Some(expr);
+        if let Some(of_output) = member {
+            let Some(of_input) = before(of_output, &projection)? else { return Ok(None) };
+            member = Some(of_input);
         }
         plan = without_row_order(Arc::unwrap_or_clone(projection.input));
     }
@@ -218,13 +229,22 @@ fn candidates(membership: &Membership) -> Result<Option<Candidates>> {
     Ok(Some(Candidates { rows, conditions, member }))
 }
 
-/// The position of a column among others: `Some(None)` where there is none to look for, `None` when it is no column.
-fn selected(member: &Option<Expr>, columns: &[Column]) -> Option<Option<usize>> {
-    match member {
-        None => Some(None),
-        Some(Expr::Column(column)) => columns.iter().position(|c| c == column).map(Some),
-        Some(_) => None,
-    }
+/// An expression over what a projection gives, as one over what it reads. `None` where it cannot be computed anywhere else.
+fn before(expr: Expr, projection: &Projection) -> Result<Option<Expr>> {
+    let columns = projection.schema.columns();
+    let mut stays = true;
+    let replaced = expr.transform(|part| {
+        let Expr::Column(column) = &part else { return Ok(Transformed::no(part)) };
+        let computed = columns.iter().position(|c| c == column).map(|at| projection.expr[at].clone().unalias());
+        Ok(match computed.filter(|computed| !computed.is_volatile() && !contains_subquery(computed)) {
+            Some(computed) => Transformed::new(computed, true, TreeNodeRecursion::Jump),
+            None => {
+                stays = false;
+                Transformed::no(part)
+            }
+        })
+    })?;
+    Ok(stays.then_some(replaced.data))
 }
 
 /// The plan without what does not change which rows there are at least once.

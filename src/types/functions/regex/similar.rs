@@ -54,6 +54,7 @@ fn to_regular(pattern: &str, escape: &str) -> SqlResult<String> {
         return Err(SqlError::new(ErrorKind::InvalidEscape, "invalid escape string")
             .with_hint("Escape string must be empty or one character."));
     }
+    let has_parts = escape.is_some_and(|escape| pattern.contains(&format!("{escape}\"")));
     let mut out = String::from("^(?:");
     let mut separators = 0;
     let mut in_brackets = false;
@@ -61,7 +62,7 @@ fn to_regular(pattern: &str, escape: &str) -> SqlResult<String> {
     while let Some(c) = chars.next() {
         if Some(c) == escape {
             match chars.next() {
-                // The first part takes as little as it can, the second as much as is left to it.
+                // The second part takes as much as the first one leaves to it.
                 Some('"') if !in_brackets && separators == 0 => {
                     out.push_str("){1,1}?(");
                     separators = 1;
@@ -90,12 +91,19 @@ fn to_regular(pattern: &str, escape: &str) -> SqlResult<String> {
             in_brackets = c != ']';
             continue;
         }
+        // The first of several parts takes as little as it can.
+        let takes_least = has_parts && separators == 0;
         match c {
             '[' => {
                 out.push(c);
                 in_brackets = true;
             }
+            '%' if takes_least => out.push_str(".*?"),
             '%' => out.push_str(".*"),
+            '*' | '+' | '?' | '}' if takes_least => {
+                out.push(c);
+                out.push('?');
+            }
             '_' => out.push('.'),
             '(' => out.push_str("(?:"),
             '\\' | '.' | '^' | '$' => {
@@ -119,7 +127,8 @@ mod tests {
             ("%(b|d)_", "\\", "^(?:.*(?:b|d).)$"),
             ("a.b", "\\", "^(?:a\\.b)$"),
             ("a#%", "#", "^(?:a\\%)$"),
-            ("%#\"o_b#\"%", "#", "^(?:.*){1,1}?(o.b){1,1}(?:.*)$"),
+            ("%#\"o_b#\"%", "#", "^(?:.*?){1,1}?(o.b){1,1}(?:.*)$"),
+            ("a+b{2}%#\"o*#\"%", "#", "^(?:a+?b{2}?.*?){1,1}?(o*){1,1}(?:.*)$"),
         ] {
             assert_eq!(to_regular(pattern, escape).unwrap(), expected);
         }
