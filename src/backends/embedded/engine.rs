@@ -286,7 +286,12 @@ impl Engine {
 
     /// Whether all is written that was to be.
     pub(super) fn is_flushed(&self) -> bool {
-        self.keyspaces().all(|keyspace| keyspace.sealed_memtable_count() == 0)
+        self.flushes_due() == 0
+    }
+
+    /// How often memory was full that is not written into files yet.
+    pub(super) fn flushes_due(&self) -> usize {
+        self.keyspaces().map(|keyspace| keyspace.sealed_memtable_count()).max().unwrap_or(0)
     }
 
     /// Rewrites the delta's files without the entries that no reader sees any more.

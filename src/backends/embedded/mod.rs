@@ -227,7 +227,15 @@ impl EmbeddedStore {
     /// Waits until what is in memory, and no longer written to, is in files, and has the engine let go of it.
     async fn free_memory(&self) -> Result<(), StoreError> {
         let begun = Instant::now();
-        while !self.published.get().engine()?.is_flushed() && begun.elapsed() < LONGEST_FLUSH {
+        loop {
+            let longest = match self.published.get().engine()?.flushes_due() {
+                0 => break,
+                1 => LONGEST_FLUSH,
+                _ => LONGEST_FLUSH_OF_SEVERAL,
+            };
+            if begun.elapsed() >= longest {
+                break;
+            }
             tokio::time::sleep(FLUSH_LOOK).await;
         }
         if !self.published.get().engine()?.holds_flushed() {
@@ -270,6 +278,9 @@ impl Drop for EmbeddedStore {
 const LONG_GROUP_BYTES: usize = 32 << 20;
 /// Not for longer than this: files may be merged before.
 const LONGEST_FLUSH: Duration = Duration::from_secs(2);
+/// Nor for longer than this, where more than what one group has written waits: the machine has much else to do, and each group more
+/// would take memory of its own.
+const LONGEST_FLUSH_OF_SEVERAL: Duration = Duration::from_secs(10);
 
 /// So many rows of a group are made into bytes by the thread that hands them over.
 const ENCODED_AT_ONCE: usize = 20_000;
