@@ -15,7 +15,7 @@ use tablegate_store::model::{ETag, EntityKey};
 use tablegate_store::table::{
     Batch, CommitError, IfMatch, NewEntities, Operation, Rejection, TableStore, Written, payload,
 };
-use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::all_rows::AllRows;
 use super::claims::{Claims, changed_since_snapshot};
@@ -388,7 +388,16 @@ impl EgtWriter {
             // The window has its own set of locks, released with it. So rows that are collected meanwhile never wait
             // for a lock while these are held.
             let mut claims = claims.of_next_transaction();
-            self.lock(&mut claims, &egts).await?;
+            let mark = claims.mark();
+            if let Err(error) = self.lock(&mut claims, &egts).await {
+                // Windows that are under way have their rows until they are written: the statement may wait for itself.
+                if error.kind != ErrorKind::DeadlockDetected || !self.in_flight.is_running() {
+                    return Err(error);
+                }
+                claims.held().release_to(mark);
+                self.drain().await?;
+                self.lock(&mut claims, &egts).await?;
+            }
             let claims = Arc::new(claims);
             egts.iter_mut().for_each(|egt| egt.locks = Some(claims.clone()));
         }

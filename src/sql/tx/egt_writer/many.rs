@@ -33,7 +33,7 @@ impl EgtWriter {
         }
         let mut locks = None;
         if self.locks_windows() {
-            locks = self.lock_window(window.keys(), strength_of(&window));
+            locks = self.lock_window(window.keys(), strength_of(&window)).await?;
             if locks.is_none() {
                 return Ok(false);
             }
@@ -57,10 +57,23 @@ impl EgtWriter {
         self.held_back.is_none() && self.only_ahead.is_none() && self.binds_everybody()
     }
 
-    /// Locks the rows of a window, for what is handed over with these locks; `None` where somebody has one of them.
-    fn lock_window(&self, keys: &EntityKeys, strength: LockStrength) -> Option<Arc<Claims>> {
-        let mut claims = self.claims.as_ref()?.of_next_transaction();
-        claims.lock_rows(&self.relation, keys.pairs(), strength).then(|| Arc::new(claims))
+    /// Locks the rows of a window, for what is handed over with these locks; `None` where somebody else has one of them.
+    ///
+    /// # Errors
+    /// As [`EgtWriter::push`], of what was handed over before.
+    async fn lock_window(&mut self, keys: &EntityKeys, strength: LockStrength) -> SqlResult<Option<Arc<Claims>>> {
+        let lock = |writer: &Self| {
+            let mut claims = writer.claims.as_ref()?.of_next_transaction();
+            claims.lock_rows(&writer.relation, keys.pairs(), strength).then(|| Arc::new(claims))
+        };
+        let locked = lock(self);
+        if locked.is_some() || !self.in_flight.is_running() {
+            return Ok(locked);
+        }
+        // The windows that are under way have their rows until they are written, and what they only looked at: this statement would
+        // wait for itself.
+        self.drain().await?;
+        Ok(lock(self))
     }
 
     /// Locks rows that are looked at before it is known what becomes of them: [`EgtWriter::push_locked`] takes them next. `None`
@@ -70,7 +83,7 @@ impl EgtWriter {
             return Ok(None);
         }
         self.flush().await?;
-        Ok(self.lock_window(keys, LockStrength::Update))
+        self.lock_window(keys, LockStrength::Update).await
     }
 
     /// Takes rows that are locked by [`EgtWriter::lock_ahead`]: those of windows, and operations beside them.
