@@ -152,8 +152,10 @@ impl Committer {
         // New rows of one table after the other.
         let mut new: Vec<EncodedEntities> = Vec::new();
         for mut window in group.windows {
-            let table = find(&live.tables, window.table())?;
-            window.set_table(table.number);
+            let is_emptied = before.iter().any(|table| table.name == *window.table());
+            if is_emptied {
+                window.set_table(find(&live.tables, window.table())?.number);
+            }
             let transactions = window.transactions();
             if new.first().is_some_and(|new| new.entities.table() != window.table()) {
                 put_new(&mut commit, std::mem::take(&mut new))?;
@@ -167,9 +169,7 @@ impl Committer {
                         false => self.refused(new),
                     }
                 }
-                EncodedWindow::Known(known) if before.iter().any(|table| table.name == *known.entities.table()) => {
-                    Vec::new()
-                }
+                EncodedWindow::Known(_) if is_emptied => Vec::new(),
                 EncodedWindow::Known(known) => commit.change(known)?,
             };
             if !refused.is_empty() {

@@ -11,9 +11,6 @@ use super::commit::Committer;
 use super::encoded_keys::EncodedKeys;
 use super::segment::install::GivingUp;
 
-/// Fewer rows of a segment are no large write: the same few may come again and again, which only the worker can tell from others.
-pub(super) const MANY_ROWS: usize = 1_000;
-
 impl Committer {
     /// Gives up the segments of a table that are overwritten once the rows of these windows are written.
     ///

@@ -69,17 +69,11 @@ impl Quantified {
         let order = make_comparator(&values, &items, SortOptions::default())?;
         let beside = Beside { values, items, order };
         let row_of = |given: &ColumnarValue, row: usize| if is_constant(given) { 0 } else { row };
-        // One array for all rows: the least and the greatest item decide what is asked of its items, unless that is to be one.
         let one = (is_constant(array) && arrays.is_valid(0)).then(|| range_of(arrays, 0));
-        let deciding = match &one {
-            Some(items) if !self.is_membership() => Some(beside.deciding(items.clone())?),
-            _ => None,
-        };
-        let sorted = match one {
-            Some(items) if self.is_membership() && items.len() >= SORTED_FROM && rows > 1 => {
-                Some(beside.sorted(items)?)
-            }
-            _ => None,
+        let asked = match one {
+            Some(items) if !self.is_membership() => Asked::Deciding(beside.deciding(items)?),
+            Some(items) if items.len() >= SORTED_FROM && rows > 1 => Asked::Sorted(beside.sorted(items)?),
+            _ => Asked::Own,
         };
         let mut answers = BooleanBuilder::with_capacity(rows);
         let mut comparisons = 0;
@@ -89,10 +83,10 @@ impl Quantified {
                 answers.append_null();
                 continue;
             }
-            let (answer, compared) = match (&deciding, &sorted) {
-                (Some(items), _) => (self.answer(&beside, value, items.iter().copied()), items.len()),
-                (_, Some(items)) => (self.found(&beside, value, items), items.known.len().max(1).ilog2() as usize),
-                _ => (self.answer(&beside, value, range_of(arrays, array)), range_of(arrays, array).len()),
+            let (answer, compared) = match &asked {
+                Asked::Deciding(items) => (self.answer(&beside, value, items.iter().copied()), items.len()),
+                Asked::Sorted(items) => (self.found(&beside, value, items), items.known.len().max(1).ilog2() as usize),
+                Asked::Own => (self.answer(&beside, value, range_of(arrays, array)), range_of(arrays, array).len()),
             };
             answers.append_option(answer);
             comparisons += 1 + compared;
@@ -128,6 +122,16 @@ impl Quantified {
         }
         (!has_null).then_some(self.is_all)
     }
+}
+
+/// Which items a value is compared with.
+enum Asked {
+    /// Those of the array beside it.
+    Own,
+    /// Of the only array the least and the greatest: they decide how all of them compare.
+    Deciding(Vec<usize>),
+    /// Those of the only array, where an equal one is looked for.
+    Sorted(SortedItems),
 }
 
 /// Items in their order.

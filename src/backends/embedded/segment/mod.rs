@@ -51,7 +51,9 @@ use self::manifest::{BatchMeta, SegmentMeta};
 use self::recent::Recent;
 use super::encoded_keys::EncodedKeys;
 use super::key_bytes::ByteSpan;
-use super::outdating::MANY_ROWS;
+
+/// Fewer rows of a segment are no large write: the same few may come again and again, which only the worker can tell from others.
+const MANY_ROWS: usize = 1_000;
 
 /// When rows are kept as columns too.
 #[derive(Debug, Clone)]
