@@ -41,6 +41,7 @@ use super::recursion::StepsInOnePart;
 use super::roster::Roster;
 use super::run_time_filters::with_run_time_filters;
 use super::self_equal::SelfEqualities;
+use super::semi_joins::SemiJoins;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
@@ -423,8 +424,8 @@ fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> =
         vec![Arc::new(SelfEqualities), Arc::new(CallsInOrder), Arc::new(RangeJoins)];
-    rules
-        .extend(with_run_time_filters(false_order::unseen(tuning::without_known_rows(PhysicalOptimizer::new().rules))));
+    let own = PhysicalOptimizer::new().rules;
+    rules.extend(with_run_time_filters(false_order::unseen(tuning::without_known_rows(own)), Arc::new(SemiJoins)));
     // The engine's last rule checks the plan.
     rules.insert(rules.len() - 1, Arc::new(StepsInOnePart));
     rules.insert(rules.len() - 1, Arc::new(SortedUnions));

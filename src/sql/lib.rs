@@ -57,6 +57,7 @@ mod roster;
 mod run_time_filters;
 mod scan;
 mod self_equal;
+mod semi_joins;
 mod sequence;
 pub mod session;
 mod settings;

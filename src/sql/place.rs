@@ -221,6 +221,11 @@ impl Readers {
         self.of(table).is_ok_and(|reader| !reader.split(&table.name, &[KeyRange::all()], 2).is_empty())
     }
 
+    /// About how many rows a partition of a table has, `most` for as many or more. `None` where its store cannot tell at once.
+    pub fn partition_rows(&self, table: &StoredTable, most: usize) -> Option<usize> {
+        self.of(table).ok()?.partition_rows(&table.name, most)
+    }
+
     /// How what is observed of a table came to be known. Empty where its store sees every write.
     pub fn sightings_of(&self, table: &StoredTable) -> Arc<Sightings> {
         self.of(table).map(|reader| reader.sightings(table)).unwrap_or_default()

@@ -33,17 +33,18 @@ type Filter = Arc<dyn PhysicalExpr>;
 /// The engine's rules of this name begin so, of the two phases of a plan.
 const ENGINE_RULES: &str = "FilterPushdown";
 
-/// The engine's rules, with this one in the place of its own. Filters that are known when a statement is planned were sent to the
-/// scans before.
-pub(crate) fn with_run_time_filters(
-    rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
-) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+
+/// The engine's rules, with this one in the place of its own, and another one right before it. Filters that are known when a
+/// statement is planned were sent to the scans before.
+pub(crate) fn with_run_time_filters(rules: Vec<Rule>, before: Rule) -> Vec<Rule> {
     let last = rules.iter().rposition(|rule| rule.name().starts_with(ENGINE_RULES));
-    let own = |(place, rule): (usize, Arc<dyn PhysicalOptimizerRule + Send + Sync>)| match () {
-        () if Some(place) == last => Some(Arc::new(RunTimeFilters) as _),
-        () => (!rule.name().starts_with(ENGINE_RULES)).then_some(rule),
+    let own = |(place, rule): (usize, Rule)| match () {
+        () if Some(place) == last => vec![Arc::clone(&before), Arc::new(RunTimeFilters) as _],
+        () if rule.name().starts_with(ENGINE_RULES) => Vec::new(),
+        () => vec![rule],
     };
-    rules.into_iter().enumerate().filter_map(own).collect()
+    rules.into_iter().enumerate().flat_map(own).collect()
 }
 
 #[derive(Debug)]

@@ -21,8 +21,9 @@ const SPILLS_MERGED_MAX: usize = 128;
 /// Most keys of a join's build side that it tells the scan of its probe side: a few become point reads, more are what rows
 /// are left out by. Beyond it the scan knows the least and the greatest, and asks the join of each row.
 const RUN_TIME_KEYS_MAX: usize = 20_000;
-/// Most bytes that these keys may take.
-const RUN_TIME_KEYS_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Most bytes that the rows with these keys may take, of which many may have the same: telling a million of them takes longer than
+/// reading what they would leave out.
+const RUN_TIME_KEYS_BYTES_MAX: usize = 512 * 1024;
 
 /// Options that every query runs with, spread over so many threads.
 pub(crate) fn session_config(threads: usize) -> SessionConfig {

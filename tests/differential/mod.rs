@@ -13,6 +13,7 @@ mod facts;
 mod families;
 mod fixture;
 mod gateway;
+mod large;
 mod nested;
 mod node;
 mod order;
@@ -41,6 +42,8 @@ const STATEMENTS: usize = 20_000;
 const SEED: u64 = 15;
 /// Queries within queries of a run that nobody asked more or less of.
 const NESTED_STATEMENTS: u64 = 300;
+/// Queries of many rows of a run that nobody asked more or less of.
+const LARGE_STATEMENTS: u64 = 150;
 /// Root causes that are printed; all of them go into the report file.
 const GROUPS_SHOWN: usize = 40;
 
@@ -145,6 +148,29 @@ fn queries_within_queries_have_the_answers_of_postgresql() {
         }
     }
     tell(&format!("NESTED_SEED={seed}: {compared} queries, {refused} refused, {} differ", differences.len()));
+    let shown = &differences[..differences.len().min(GROUPS_SHOWN)];
+    assert!(differences.is_empty(), "{} of {compared} differ, seed {seed}\n{}", differences.len(), shown.join("\n"));
+}
+
+/// Needs a PostgreSQL of its own, as above.
+#[test]
+fn queries_of_many_rows_have_the_answers_of_postgresql() {
+    let postgres = Postgres::start();
+    let gateway = Gateway::start();
+    let seed = setting("LARGE_SEED", SEED);
+    let mut there = client_beside(large::SETUP, postgres.address, postgres::USER);
+    let mut here = client_beside(large::SETUP, gateway.address, "u");
+    let (mut compared, mut differences) = (0, Vec::new());
+    for number in 0..setting("LARGE_STATEMENTS", LARGE_STATEMENTS) {
+        let (sql, is_ordered) = large::query(seed, number);
+        let expected = there.ask(&sql);
+        let found = here.ask(&sql);
+        compared += 1;
+        if let Some(kind) = compare::difference(&expected, &found, is_ordered) {
+            differences.push(format!("number {number}: {kind:?}\n  {sql}"));
+        }
+    }
+    tell(&format!("LARGE_SEED={seed}: {compared} queries of many rows, {} differ", differences.len()));
     let shown = &differences[..differences.len().min(GROUPS_SHOWN)];
     assert!(differences.is_empty(), "{} of {compared} differ, seed {seed}\n{}", differences.len(), shown.join("\n"));
 }

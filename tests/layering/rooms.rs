@@ -57,6 +57,7 @@ const ROOMS: &[&str] = &[
     "reads",
     "scan",
     "range_join",
+    "semi_joins",
     "run_time_filters",
     "grouping",
     "in_turn",

@@ -36,6 +36,7 @@ mod merged;
 mod merging;
 mod meta;
 mod outdating;
+mod partitions;
 mod probe;
 mod reader;
 mod removal;

@@ -17,6 +17,7 @@ use super::entities::Entities;
 use super::key_bytes::{self, ByteSpan};
 use super::lease::Lease;
 use super::meta::{Live, Tables};
+use super::partitions::rows_of_a_partition;
 use super::scan::Scan;
 use super::segment::split::split;
 
@@ -127,6 +128,11 @@ impl TableReader for EmbeddedReader {
 
     fn estimate(&self, table: &TableName) -> Result<Option<TableSize>, StoreError> {
         Ok(find(&self.view.tables, table)?.size.get())
+    }
+
+    fn partition_rows(&self, table: &TableName, most: usize) -> Option<usize> {
+        let table = find(&self.view.tables, table).ok()?;
+        rows_of_a_partition(&self.view, table, most).ok().flatten()
     }
 
     /// One look-up is too short to be worth another thread.

@@ -1,6 +1,7 @@
 //! What only a store on disk can show: damage is found and named, folders are guarded, leftovers are removed.
 
 mod own_tables;
+mod partitions;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -44,6 +44,11 @@ impl TableReader for MemoryReader {
         Ok(Some(find(&self.tables, table)?.size()))
     }
 
+    fn partition_rows(&self, table: &TableName, most: usize) -> Option<usize> {
+        let rows = find(&self.tables, table).ok()?.partition_rows()?;
+        Some(usize::try_from(rows).map_or(most, |rows| rows.min(most)))
+    }
+
     async fn get(&self, table: &TableName, key: &EntityKey) -> Result<Option<StoredEntity>, StoreError> {
         Ok(find(&self.tables, table)?.get(key).map(|stored| StoredEntity::clone(stored)))
     }

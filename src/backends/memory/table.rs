@@ -79,6 +79,11 @@ impl Table {
         self.size
     }
 
+    /// How many entities a partition has on average; `None` of an empty table.
+    pub(super) fn partition_rows(&self) -> Option<u64> {
+        self.size.entities.checked_div(self.partitions.len() as u64)
+    }
+
     /// An entity is no longer in the table, if there was one.
     fn uncount(&mut self, before: Option<Arc<StoredEntity>>) {
         if let Some(before) = before {

@@ -17,12 +17,64 @@ use super::Caps;
 /// Buckets that are named one by one; more are a range over all partitions.
 const MAX_NAMED_BUCKETS: usize = 256;
 
+/// With more ranges than these, single rows between two of them are read too: each range is a look-up.
+const MAX_RANGES_WITH_HOLES: usize = 16;
+
 /// The least set that holds `set` and can be written as ranges, within the caps as far as they go.
 pub(super) fn lowerable(codec: &KeyCodec, set: &KeySet, caps: &Caps) -> KeySet {
     let in_partition = codec.partition_columns();
     let in_row = codec.columns().len() - in_partition;
-    let widened = widen(set, in_partition, &|rows| widen(rows, in_row, &|rest| rest.clone()));
-    cap(&widened, in_partition, in_partition + in_row, caps.max_ranges)
+    let axes = in_partition + in_row;
+    let mut widened = widen(set, in_partition, &|rows| widen(rows, in_row, &|rest| rest.clone()));
+    if caps.whole_partitions {
+        widened = with_whole_partitions(&widened, in_partition);
+    }
+    if count(&widened, axes) > MAX_RANGES_WITH_HOLES {
+        widened = without_holes(&widened, axes);
+    }
+    cap(&widened, in_partition, axes, caps.max_ranges)
+}
+
+/// The set with all rows of the partitions that are not named one by one.
+fn with_whole_partitions(set: &KeySet, in_partition: usize) -> KeySet {
+    let KeySet::Slabs(slabs) = set else { return set.clone() };
+    if in_partition == 0 {
+        return set.clone();
+    }
+    KeySet::from_slabs(slabs.iter().map(|slab| {
+        let rest = match slab.span.as_point() {
+            Some(_) => with_whole_partitions(&slab.rest, in_partition - 1),
+            None => KeySet::All,
+        };
+        Slab { span: slab.span.clone(), rest }
+    }))
+}
+
+/// The set with the single rows that it leaves out between others: `NOT IN` a list is one range rather than one more than there are
+/// rows in the list.
+fn without_holes(set: &KeySet, axes: usize) -> KeySet {
+    let KeySet::Slabs(slabs) = set else { return set.clone() };
+    if axes > 1 {
+        let mut memo: Option<(&KeySet, KeySet)> = None;
+        return KeySet::from_slabs(slabs.iter().map(|slab| {
+            let rest = match &memo {
+                Some((last, rest)) if **last == slab.rest => rest.clone(),
+                _ => without_holes(&slab.rest, axes - 1),
+            };
+            memo = Some((&slab.rest, rest.clone()));
+            Slab { span: slab.span.clone(), rest }
+        }));
+    }
+    let mut spans: Vec<Span> = Vec::new();
+    for Slab { span, .. } in slabs.iter() {
+        match (spans.last_mut(), &span.from) {
+            (Some(last), Cut::After(to)) if matches!(&last.to, Cut::Before(from) if from == to) => {
+                last.to = span.to.clone();
+            }
+            _ => spans.push(span.clone()),
+        }
+    }
+    KeySet::on_axis(0, spans)
 }
 
 /// The ranges of a lowerable set, ascending and disjoint by partition.

@@ -50,11 +50,13 @@ const MAX_GROUPS: usize = 8;
 pub struct Caps {
     /// Most ranges, points among them. A predicate that names more is scanned over their hulls, with a residual.
     pub max_ranges: usize,
+    /// Whole partitions are read where they are not named one by one, rather than the few rows of each that are asked for.
+    pub whole_partitions: bool,
 }
 
 /// A look-up takes as long as going through so many rows: measured with rows that are kept as columns, as those of large
 /// tables are.
-const ROWS_OF_A_LOOK_UP: u64 = 512;
+pub(crate) const ROWS_OF_A_LOOK_UP: usize = 512;
 /// So many look-ups are made whatever there is to read.
 const LOOK_UPS_LEAST: usize = 100;
 
@@ -63,14 +65,14 @@ impl Caps {
     pub fn within_rows(table_rows: Option<u64>) -> Self {
         let most = Caps::default().max_ranges;
         let Some(rows) = table_rows else { return Caps::default() };
-        let paying = usize::try_from(rows / ROWS_OF_A_LOOK_UP).unwrap_or(most);
-        Self { max_ranges: paying.clamp(LOOK_UPS_LEAST, most) }
+        let paying = usize::try_from(rows).map_or(most, |rows| rows / ROWS_OF_A_LOOK_UP);
+        Self { max_ranges: paying.clamp(LOOK_UPS_LEAST, most), ..Caps::default() }
     }
 }
 
 impl Default for Caps {
     fn default() -> Self {
-        Self { max_ranges: 10_000 }
+        Self { max_ranges: 10_000, whole_partitions: false }
     }
 }
 
@@ -96,6 +98,16 @@ impl KeyPlan {
     /// The plan for rows that satisfy all filters, whose columns are the relation's, qualified or not.
     pub fn from_filters(relation: &Relation, filters: &[Expr]) -> Self {
         Self::within(&Caps::default(), relation, filters)
+    }
+
+    /// The plan, which reads all rows of partitions that it does not name.
+    pub fn of_whole_partitions(relation: &Relation, filters: &[Expr]) -> Self {
+        Self::within(&Caps { whole_partitions: true, ..Caps::default() }, relation, filters)
+    }
+
+    /// Whether some rows are looked for in each of an unknown number of partitions.
+    pub fn looks_in_all_partitions(&self) -> bool {
+        self.ranges().any(|range| range.partitions.as_point().is_none() && !range.has_all_rows())
     }
 
     /// As [`KeyPlan::from_filters`], with other caps.

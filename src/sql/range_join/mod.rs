@@ -33,3 +33,4 @@ mod unique;
 
 pub(super) use self::exec::RangeJoinExec;
 pub(super) use self::rule::RangeJoins;
+pub(super) use self::unique::are_unique;

@@ -13,7 +13,7 @@ use crate::passing::{Plan, passes_rows};
 use crate::scan::EntityScanExec;
 
 /// Whether no two rows of the plan have all of these values alike.
-pub(super) fn are_unique<'e>(plan: &Plan, values: impl Iterator<Item = &'e Arc<dyn PhysicalExpr>>) -> bool {
+pub(crate) fn are_unique<'e>(plan: &Plan, values: impl Iterator<Item = &'e Arc<dyn PhysicalExpr>>) -> bool {
     let columns: Vec<usize> = values.filter_map(|value| Some(value.downcast_ref::<Column>()?.index())).collect();
     of_plan(plan, columns)
 }

@@ -11,10 +11,14 @@ use datafusion::physical_plan::ExecutionPlan;
 use tablegate_store::table::{Promises, TableSize};
 
 use super::exec::EntityScanExec;
-use crate::key_range::KeyPlan;
+use crate::key_range::{KeyPlan, ROWS_OF_A_LOOK_UP};
 use crate::newest::TargetNumber;
+use crate::reads::Reads;
 use crate::relation::Relation;
 use crate::stoppable;
+
+/// In a table of fewer rows it does not matter how they are found.
+const ROWS_WORTH_A_LOOK: u64 = 4_096;
 
 #[derive(Debug, Clone)]
 pub(crate) struct RelationProvider {
@@ -69,6 +73,21 @@ impl RelationProvider {
         &self.relation
     }
 
+    /// What to read for these filters. A few rows of each partition are looked up one by one only where partitions are long.
+    fn key_plan(&self, filters: &[Expr], session: &dyn Session) -> KeyPlan {
+        let plan = KeyPlan::from_filters(&self.relation, filters);
+        let is_large = self.size.is_some_and(|size| size.entities >= ROWS_WORTH_A_LOOK);
+        if !is_large || !plan.looks_in_all_partitions() {
+            return plan;
+        }
+        let reads = session.config().get_extension::<Reads>();
+        let long = reads.and_then(|reads| reads.readers.partition_rows(&self.relation.stored, ROWS_OF_A_LOOK_UP));
+        match long.is_some_and(|rows| rows < ROWS_OF_A_LOOK_UP) {
+            true => KeyPlan::of_whole_partitions(&self.relation, filters),
+            false => plan,
+        }
+    }
+
     /// Whether the store reads backwards as well as forwards.
     pub(crate) fn reversible(&self) -> bool {
         self.promises.reverse_scans
@@ -99,7 +118,7 @@ impl TableProvider for RelationProvider {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         stoppable::check()?;
-        let plan = KeyPlan::from_filters(&self.relation, filters);
+        let plan = self.key_plan(filters, session);
         let all = || (0..self.relation.columns.len()).collect();
         let projection = projection.cloned().unwrap_or_else(all);
         let scan = EntityScanExec::try_new(Arc::clone(&self.relation), projection, plan, limit, session)?;

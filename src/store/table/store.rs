@@ -162,6 +162,13 @@ pub trait TableReader: Send + Sync + 'static {
         Ok(None)
     }
 
+    /// About how many entities a partition of the table has, told by a look at a few of them; `most` where they have as many or
+    /// more. `None` where the store cannot tell at once, or there are none.
+    fn partition_rows(&self, table: &TableName, most: usize) -> Option<usize> {
+        let _ = (table, most);
+        None
+    }
+
     /// One entity, whole. `None` when there is none under this key.
     ///
     /// # Errors

@@ -314,12 +314,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
-    fn raw_keys(predicate in predicate(&raw_words()), simplify in any::<bool>(), tight in prop::bool::weighted(0.2)) {
+    fn raw_keys(
+        predicate in predicate(&raw_words()),
+        simplify in any::<bool>(),
+        tight in prop::bool::weighted(0.2),
+        whole_partitions in prop::bool::weighted(0.2),
+    ) {
         let (relation, universe) = &*RAW;
         let expr = if simplify { universe.simplified(&predicate.expr) } else { predicate.expr };
-        let caps = if tight { Caps { max_ranges: 2 } } else { Caps::default() };
+        let caps = Caps { max_ranges: if tight { 2 } else { 10_000 }, whole_partitions };
         let plan = KeyPlan::within(&caps, relation, std::slice::from_ref(&expr));
-        check_plan(universe, &plan, &expr, predicate.by_key && !tight);
+        check_plan(universe, &plan, &expr, predicate.by_key && !tight && !whole_partitions);
         check_narrowing(relation, universe, &expr, predicate.by_key);
     }
 
@@ -328,11 +333,12 @@ proptest! {
         predicate in predicate(&relational_words()),
         simplify in any::<bool>(),
         tight in prop::bool::weighted(0.2),
+        whole_partitions in prop::bool::weighted(0.2),
         scheme in 0_usize..5,
     ) {
         let (relation, universe) = &RELATIONAL[scheme];
         let expr = if simplify { universe.simplified(&predicate.expr) } else { predicate.expr };
-        let caps = if tight { Caps { max_ranges: 3 } } else { Caps::default() };
+        let caps = Caps { max_ranges: if tight { 3 } else { 10_000 }, whole_partitions };
         let plan = KeyPlan::within(&caps, relation, std::slice::from_ref(&expr));
         check_plan(universe, &plan, &expr, false);
         check_narrowing(relation, universe, &expr, false);

@@ -322,7 +322,7 @@ fn so_many_keys_are_named_and_no_more() {
         vec![col("\"PartitionKey\"").eq(lit("p")), col("\"RowKey\"").in_list(keys, false)]
     };
     let spans = |plan: &KeyPlan| plan.ranges().map(|range| range.rows.len()).sum::<usize>();
-    for (most, caps) in [(3, Caps { max_ranges: 3 }), (10_000, Caps::default())] {
+    for (most, caps) in [(3, Caps { max_ranges: 3, ..Caps::default() }), (10_000, Caps::default())] {
         let plan = KeyPlan::within(&caps, &relation, &listed(most));
         assert_eq!((spans(&plan), plan.is_exact()), (most, true));
         let plan = KeyPlan::within(&caps, &relation, &listed(most + 1));
@@ -334,11 +334,47 @@ fn so_many_keys_are_named_and_no_more() {
         let keys = (0..count).map(|n| physical_lit(format!("{n}"))).collect();
         let partition = Arc::new(Column::new("PartitionKey", 0));
         let listed = InListExpr::try_new(partition, keys, false, &relation.arrow_schema).unwrap();
-        let narrowed = all.narrowed_by(&Caps { max_ranges: 3 }, &relation, &[Arc::new(listed)], &names);
+        let narrowed =
+            all.narrowed_by(&Caps { max_ranges: 3, ..Caps::default() }, &relation, &[Arc::new(listed)], &names);
         narrowed.map(|groups| groups.concat().len())
     };
     assert_eq!((found(3), found(4)), (Some(3), None), "keys that a join finds");
     // What every statement is planned with.
     assert_eq!(spans(&KeyPlan::from_filters(&relation, &listed(10_000))), 10_000);
     assert_eq!(spans(&KeyPlan::from_filters(&relation, &listed(10_001))), 1);
+}
+
+#[test]
+fn rows_that_a_long_list_leaves_out_are_read_too() {
+    use datafusion::logical_expr::{col, lit};
+    let relation = raw();
+    let ranges = |filters: &[Expr]| {
+        let plan = KeyPlan::from_filters(&relation, filters);
+        (plan.ranges().map(|range| range.rows.len()).sum::<usize>(), plan.is_exact())
+    };
+    let without =
+        |column: &str, count: usize| col(column).in_list((0..count).map(|n| lit(format!("{n:06}"))).collect(), true);
+    let in_one = |count| [col("\"PartitionKey\"").eq(lit("p")), without("\"RowKey\"", count)];
+    assert_eq!(ranges(&in_one(15)), (16, true));
+    assert_eq!(ranges(&in_one(16)), (1, false));
+    assert_eq!(ranges(&[without("\"RowKey\"", 100)]), (1, false));
+    // A partition may be long.
+    assert_eq!(ranges(&[without("\"PartitionKey\"", 100)]), (101, true));
+}
+
+#[test]
+fn whole_partitions_are_read_where_they_are_not_named() {
+    use datafusion::logical_expr::{col, lit};
+    let relation = raw();
+    let row = || col("\"RowKey\"").eq(lit("1"));
+    let named = |filters: Vec<Expr>| {
+        let plan = KeyPlan::of_whole_partitions(&relation, &filters);
+        (plan.keys(), plan.looks_in_all_partitions(), plan.is_exact())
+    };
+    assert!(KeyPlan::from_filters(&relation, &[row()]).looks_in_all_partitions());
+    assert_eq!(named(vec![row()]), (None, false, false));
+    let behind = "PartitionKey > 'p'".to_owned();
+    assert_eq!(named(vec![row(), col("\"PartitionKey\"").gt(lit("p"))]), (Some(behind), false, false));
+    let point = "PartitionKey = 'p', RowKey = '1'".to_owned();
+    assert_eq!(named(vec![row(), col("\"PartitionKey\"").eq(lit("p"))]), (Some(point), false, true));
 }
