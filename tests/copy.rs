@@ -197,6 +197,25 @@ async fn the_error_of_a_long_copy_says_where_it_is_what_is_committed_and_how_to_
 }
 
 #[tokio::test]
+async fn a_key_that_cannot_be_stored_is_told_with_its_line() {
+    let mut session = session().await;
+    query(&mut session, "CREATE TABLE keyed (k text, j text, n int, PRIMARY KEY (k, j))").await;
+    let long = "b".repeat(1_100);
+    for (line, message) in [
+        ("b/\tc\t2\n".to_owned(), "PartitionKey \"b/\" holds '/'"),
+        (format!("{long}\tc\t2\n"), "is 1100 characters long"),
+    ] {
+        let error = copy_in(&mut session, "COPY keyed FROM STDIN", &["a\tb\t1\n", &line]).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::InvalidParameterValue);
+        assert!(error.message.contains(message), "{}", error.message);
+        let context = error.context.unwrap();
+        assert!(context.starts_with("COPY keyed, line 2: \"b"), "{context}");
+        assert!(error.hint.is_some());
+    }
+    assert_eq!(query(&mut session, "SELECT count(*) FROM keyed").await, ["0"]);
+}
+
+#[tokio::test]
 async fn inside_a_block_the_blocks_rules_hold() {
     let mut session = session().await;
     query(&mut session, "CREATE TABLE items (\"PartitionKey\" text, \"RowKey\" text, n int)").await;

@@ -176,6 +176,7 @@ impl Server {
         let encryption = stream.encryption();
         let (user, database) = (options.user.clone(), options.database.clone());
         options.encryption = encryption.clone().map(Arc::new);
+        options.server = stream.server_address();
         let session = Session::new(self.engine.clone(), options)?;
         let encryption = encryption.map_or("none", |encryption| encryption.version);
         tracing::info!(%peer, ?user, ?database, encryption, "connected");

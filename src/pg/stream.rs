@@ -1,6 +1,7 @@
 //! A client's bytes, plain or encrypted, so that the code behind the start-up need not know which.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -40,6 +41,15 @@ impl Stream {
         let accepted = tls.accept(tcp).await;
         *self = Stream::Tls(Box::new(accepted.inspect_err(|error| tracing::info!(?peer, %error, "no TLS handshake"))?));
         Ok(())
+    }
+
+    /// The address of ours that it came to, as long as it is connected.
+    pub(crate) fn server_address(&self) -> Option<SocketAddr> {
+        match self {
+            Stream::Plain(tcp) => tcp.local_addr().ok(),
+            Stream::Tls(stream) => stream.get_ref().0.local_addr().ok(),
+            Stream::Closed => None,
+        }
     }
 
     /// How it is encrypted, if it is.

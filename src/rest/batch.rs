@@ -48,6 +48,10 @@ pub(crate) async fn run(
             Ok(writes) => commit(door, head, writes, access, patience, &mut broken).await,
             Err(failed) => Err(failed),
         };
+        // Clients try again what the whole answer says it of.
+        if let Err((_, refusal @ Refusal::Busy)) = outcome {
+            return Err(refusal);
+        }
         let answer = Answer { entities: entities(&outcome), ..in_change_set(outcome) };
         let broken = broken.map(|broken| Broken { bytes: body.len(), ..broken });
         return Ok(Sent { answer, broken });

@@ -36,10 +36,14 @@ impl Query {
     }
 
     /// # Errors
-    /// For what a query of another service could ask, and this one does not know: order, say.
+    /// For what a query of another service could ask, and this one does not know: order, say; and for what is asked twice.
     pub(crate) fn check_options(&self) -> RestResult<()> {
-        let is_known = |(name, _): &(String, String)| !name.starts_with('$') || OPTIONS.contains(&name.as_str());
-        if self.0.iter().all(is_known) { Ok(()) } else { Err(Refusal::NotImplemented) }
+        let options: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).filter(|n| n.starts_with('$')).collect();
+        if options.iter().any(|name| !OPTIONS.contains(name)) {
+            return Err(Refusal::NotImplemented);
+        }
+        let is_asked_twice = options.iter().enumerate().any(|(at, name)| options[..at].contains(name));
+        if is_asked_twice { Err(Refusal::InvalidInput) } else { Ok(()) }
     }
 }
 

@@ -212,7 +212,8 @@ impl Tree<'_> {
                 let sorted = Estimate::above(Work::Sorts, below.estimate.unwrap_or_default());
                 let limited = Estimate::of(plan, &self.statistics, Work::Sorts, &[below.estimate.unwrap_or_default()]);
                 let sort = named.node(sorted, vec![below]);
-                let (title, actual) = ("Limit".to_owned(), actual_of(plan, options));
+                let actual = actual_of(plan, options).map(|actual| first_of(actual, plan.fetch()));
+                let title = "Limit".to_owned();
                 return Node { title, actual, estimate: Some(limited), children: vec![sort], ..Node::default() };
             }
             (Kind::HashJoin(named), _) => (named, true),
@@ -261,6 +262,11 @@ fn actual_of(plan: &Arc<dyn ExecutionPlan>, options: &ExplainOptions) -> Option<
     let time = metrics.elapsed_compute().filter(|_| options.timing).and_then(|nanos| u64::try_from(nanos).ok());
     let time = time.map(|nanos| milliseconds(Duration::from_nanos(nanos)));
     Some(Actual { rows: metrics.output_rows()?, time })
+}
+
+/// Each thread keeps its own first rows; those that the node gives are no more than its limit.
+fn first_of(actual: Actual, limit: Option<usize>) -> Actual {
+    Actual { rows: limit.map_or(actual.rows, |limit| actual.rows.min(limit)), ..actual }
 }
 
 fn scan_properties(

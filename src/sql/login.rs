@@ -1,6 +1,7 @@
 //! What the front-end has verified of a session's client. The client's own claims are not among it.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -120,4 +121,6 @@ pub(crate) struct Login {
     pub role: Role,
     /// `None` for a connection that is not encrypted.
     pub encryption: Option<Arc<Encryption>>,
+    /// The address of ours that it came to; `None` for a session that nobody connected to.
+    pub server: Option<SocketAddr>,
 }

@@ -88,6 +88,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("toml", &["pg/auth", "rest/accounts", "cli"]),
     ("tracing", &["backends", "sql", "pg", "rest", "cli"]),
     ("tracing_subscriber", &["cli"]),
+    ("unicode_ident", &["store"]),
     ("unicode_normalization", &["types"]),
     ("uuid", &["store", "backends", "types", "sql", "pg", "rest"]),
     ("xxhash_rust", &["store/table/seeded_hash", "backends", "types", "sql"]),

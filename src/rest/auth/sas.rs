@@ -51,7 +51,8 @@ pub(super) async fn check(head: &Head, circumstances: &Circumstances<'_>) -> Res
         table_text(&head.account, query, version)
     };
     let is_signed = is_signed(circumstances.keys, &text, &signature);
-    if !is_signed || version < OLDEST {
+    let is_version = chrono::NaiveDate::parse_from_str(version, "%Y-%m-%d").is_ok();
+    if !is_signed || !is_version || version < OLDEST {
         return Err(Refusal::NotAuthenticated);
     }
     let grant = if is_of_account { of_account(query)? } else { of_table(query, circumstances).await? };

@@ -8,6 +8,10 @@ const TICKS_PER_SECOND: i64 = 10_000_000;
 /// `YYYY-MM-DD`, or with a time `Thh:mm`, `Thh:mm:ss` or `Thh:mm:ss.f` of up to seven digits, then `Z`, `+hh:mm`, `-hh:mm`
 /// or nothing, which means UTC. `None` for anything else, and outside what the service holds.
 pub(crate) fn parse(text: &str) -> Option<EdmDateTime> {
+    // No day of the service has a second more than others.
+    if text.get(16..19) == Some(":60") {
+        return None;
+    }
     // The one form that clients write.
     if let Some(instant) = canonical(text) {
         return Some(instant);
@@ -104,6 +108,8 @@ mod tests {
             "2021-01-02T3:4:5Z",
             "2021-01-02T3:04:5Z",
             "é21-01-02T03:04:05Z",
+            "2021-01-02T03:04:60Z",
+            "2021-01-02T03:04:60.5+01:00",
         ] {
             assert_eq!(parse(text), None, "{text}");
         }

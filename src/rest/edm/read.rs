@@ -47,7 +47,11 @@ pub(crate) fn read_entity(body: &[u8], keys: Keys) -> RestResult<Received> {
             Raw::String(text) if known.strip_suffix(TYPE_ANNOTATION) == Some(name) => Some(edm_type(text)),
             _ => None,
         };
-        values.iter().find_map(of).transpose()
+        let mut found = values.iter().filter_map(of);
+        match (found.next().transpose()?, found.next()) {
+            (_, Some(_)) => Err(Refusal::DuplicateProperty),
+            (only, None) => Ok(only),
+        }
     };
     let mut received = Received { properties: Properties::with_capacity(values.len()), ..Received::default() };
     let has_annotations = values.iter().any(|(name, _)| name.contains('@'));
@@ -175,7 +179,7 @@ impl Raw<'_> {
                 "Infinity" | "INF" => Some(f64::INFINITY),
                 "-Infinity" | "-INF" => Some(f64::NEG_INFINITY),
                 digits if digits.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte)) => {
-                    digits.parse().ok()
+                    digits.parse().ok().filter(|number: &f64| number.is_finite())
                 }
                 _ => None,
             },
@@ -323,9 +327,17 @@ mod tests {
             r#"{"PartitionKey":1}"#,
             r#"{"RowKey":"1","RowKey@odata.type":"Edm.Guid"}"#,
             r#"{"a":1e400}"#,
+            r#"{"a":"1e400","a@odata.type":"Edm.Double"}"#,
+            r#"{"a":"2020-01-01T10:20:60Z","a@odata.type":"Edm.DateTime"}"#,
         ] {
             assert_eq!(value(body), Err(Refusal::InvalidInput), "{body}");
         }
+    }
+
+    #[test]
+    fn a_type_is_named_once() {
+        let body = r#"{"a":"1","a@odata.type":"Edm.Int64","a@odata.type":"Edm.String"}"#;
+        assert_eq!(value(body), Err(Refusal::DuplicateProperty));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A filter's text into tokens.
 
-use tablegate_store::model::EdmValue;
+use tablegate_store::model::{EdmValue, PropertyName};
 use uuid::Uuid;
 
 use crate::edm::datetime;
@@ -162,7 +162,7 @@ impl<'a> Lexer<'a> {
 
 /// The word that a text begins with; empty for none.
 fn word(text: &str) -> &str {
-    let end = text.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(text.len());
+    let end = text.find(|c: char| !PropertyName::may_hold(c)).unwrap_or(text.len());
     &text[..end]
 }
 

@@ -47,7 +47,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
-use tablegate_store::model::{Clock, TableName, own_tables};
+use tablegate_store::model::{Clock, EntityKey, TableName, own_tables};
 use tablegate_store::table::{
     Batch, BatchError, CommitError, Operation, Rejection, StoreError, TableReader, TableStore,
 };
@@ -291,10 +291,30 @@ impl Shared {
             return Ok(());
         }
         match self.store.create_table(&catalog_table()?).await {
-            Ok(()) | Err(StoreError::TableExists(_)) => self.has_table.store(true, Ordering::Relaxed),
+            Ok(()) => {}
+            Err(StoreError::TableExists(_)) => self.check_shows_table().await?,
             Err(error) => return Err(error.into()),
         }
+        self.has_table.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Whether the table of the catalogue, which is said to be there, can be read: a server that gives others its store keeps its own.
+    ///
+    /// # Errors
+    /// 0A000 when it cannot; when the store fails.
+    async fn check_shows_table(&self) -> SqlResult<()> {
+        let any = EntityKey::parse("", "")?;
+        match self.store.reader().get(&catalog_table()?, &any).await {
+            Err(StoreError::TableMissing(table)) => {
+                let what = format!("changing what schema \"{}\" declares", self.place.schema());
+                Err(SqlError::not_supported(what)
+                    .with_detail(format!("Its store does not show table {table}, in which declarations are kept."))
+                    .with_hint("Where the store is that of another server, run the statement there."))
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn state(&self) -> Arc<State> {

@@ -246,7 +246,7 @@ pub(super) fn property_name(column: &str, taken: &mut HashSet<String>) -> String
     } else if PropertyName::parse(column).is_ok() {
         column.to_owned()
     } else {
-        let mut legal: String = column.chars().map(|c| if c == '_' || c.is_alphanumeric() { c } else { '_' }).collect();
+        let mut legal: String = column.chars().map(|c| if PropertyName::may_hold(c) { c } else { '_' }).collect();
         if legal.starts_with(|c: char| !(c == '_' || c.is_alphabetic())) || PropertyName::parse(&legal).is_err() {
             legal.insert(0, '_');
         }

@@ -13,6 +13,7 @@ use tablegate_store::table::KnownChange;
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Style;
 
 use super::checks::{BoundChecks, RowChecks, RowValues, not_null_in};
 use super::generated::{BoundGenerated, Generated};
@@ -60,7 +61,8 @@ impl ChangedRows {
     /// The errors of evaluating constant parts of the table's expressions.
     pub(super) fn bind(&self, planner: &Planner<'_>) -> SqlResult<BoundChanges<'_>> {
         let moment = if self.need_whole_rows() { planner.moment() } else { ExecutionProps::new() };
-        Ok(BoundChanges { plan: self, generated: self.generated.bind(&moment)?, checks: self.checks.bind(&moment)? })
+        let checks = self.checks.bind(&moment, planner.style())?;
+        Ok(BoundChanges { plan: self, generated: self.generated.bind(&moment)?, checks })
     }
 
     /// The change of one row's properties. NULL removes one; in a NOT NULL column it is left to the caller to say so,
@@ -87,14 +89,20 @@ impl ChangedRows {
     ///
     /// # Errors
     /// XX000 when a column's values are not of its type.
-    pub(super) fn null_error(&self, before: &RecordBatch, values: &[ArrayRef], row: usize) -> SqlResult<Box<SqlError>> {
+    pub(super) fn null_error(
+        &self,
+        before: &RecordBatch,
+        values: &[ArrayRef],
+        row: usize,
+        style: Style,
+    ) -> SqlResult<Box<SqlError>> {
         let column = |index: usize| match self.targets.iter().position(|t| *t == TargetColumn::Known(index)) {
             Some(position) => values.get(position).map(|array| array.slice(row, 1)),
             None => (before.num_rows() == 1).then(|| before.column(index).clone()),
         };
         let after = RowValues { count: 1, column: &column };
         Ok(match self.checks.first_null(&after) {
-            Some(name) => not_null_in(&self.relation, name, &after.visible(&self.relation)?, 0),
+            Some(name) => not_null_in(&self.relation, name, &after.visible(&self.relation)?, 0, style),
             None => SqlError::new(ErrorKind::Internal, "a NULL that was refused is not found again"),
         })
     }

@@ -11,8 +11,9 @@ use arrow::record_batch::RecordBatch;
 use bytes::BytesMut;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use tablegate_types::error::{ErrorKind, Shown, SqlError, SqlResult};
-use tablegate_types::output::{Style, TextColumn};
+use tablegate_types::output::TextColumn;
 use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Style;
 
 use super::row_expressions::{BoundExpressions, RowExpressions};
 use crate::plan::Planner;
@@ -57,13 +58,13 @@ impl RowChecks {
         self.expressions.is_some()
     }
 
-    /// Makes the checks ready for one statement.
+    /// Makes the checks ready for one statement, whose errors show values in this style.
     ///
     /// # Errors
     /// The errors of evaluating constant parts of a CHECK.
-    pub(super) fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundChecks> {
+    pub(super) fn bind(&self, moment: &ExecutionProps, style: Style) -> SqlResult<BoundChecks> {
         let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
-        Ok(BoundChecks { relation: self.relation.clone(), names: self.names.clone(), expressions })
+        Ok(BoundChecks { relation: self.relation.clone(), names: self.names.clone(), expressions, style })
     }
 }
 
@@ -73,6 +74,7 @@ pub(crate) struct BoundChecks {
     relation: Arc<Relation>,
     names: Vec<String>,
     expressions: Option<BoundExpressions>,
+    style: Style,
 }
 
 /// A row that may not be written, by its place in the batch.
@@ -102,7 +104,9 @@ impl BoundChecks {
         let sound = first_null.map_or(rows.count, |(row, _)| row);
         self.check_expressions(&shown.slice(0, sound))?;
         match first_null {
-            Some((row, column)) => Err(BadRow { row, error: not_null_in(&self.relation, column, &shown, row) }),
+            Some((row, column)) => {
+                Err(BadRow { row, error: not_null_in(&self.relation, column, &shown, row, self.style) })
+            }
             None => Ok(()),
         }
     }
@@ -119,9 +123,17 @@ impl BoundChecks {
             }
         }
         match first {
-            Some((row, name)) => Err(BadRow { row, error: check_violation(&self.relation, name, rows, row) }),
+            Some((row, name)) => Err(BadRow { row, error: self.violation(name, rows, row) }),
             None => Ok(()),
         }
+    }
+
+    fn violation(&self, check: &str, rows: &RecordBatch, row: usize) -> Box<SqlError> {
+        let relation = &self.relation;
+        let message = format!("new row for relation \"{}\" violates check constraint \"{check}\"", relation.name);
+        let mut error = relation.error(ErrorKind::CheckViolation, message);
+        error.constraint = Some(check.to_owned());
+        with_failing_row(error, relation, rows, row, self.style)
     }
 }
 
@@ -213,21 +225,28 @@ pub(crate) fn not_null(relation: &Relation, column: &str) -> Box<SqlError> {
 }
 
 /// The same, with the row. `rows` are the visible columns.
-pub(crate) fn not_null_in(relation: &Relation, column: &str, rows: &RecordBatch, row: usize) -> Box<SqlError> {
-    with_failing_row(not_null(relation, column), relation, rows, row)
+pub(crate) fn not_null_in(
+    relation: &Relation,
+    column: &str,
+    rows: &RecordBatch,
+    row: usize,
+    style: Style,
+) -> Box<SqlError> {
+    with_failing_row(not_null(relation, column), relation, rows, row, style)
 }
 
-fn check_violation(relation: &Relation, check: &str, rows: &RecordBatch, row: usize) -> Box<SqlError> {
-    let message = format!("new row for relation \"{}\" violates check constraint \"{check}\"", relation.name);
-    let mut error = relation.error(ErrorKind::CheckViolation, message);
-    error.constraint = Some(check.to_owned());
-    with_failing_row(error, relation, rows, row)
-}
-
-fn with_failing_row(mut error: Box<SqlError>, relation: &Relation, rows: &RecordBatch, row: usize) -> Box<SqlError> {
+fn with_failing_row(
+    mut error: Box<SqlError>,
+    relation: &Relation,
+    rows: &RecordBatch,
+    row: usize,
+    style: Style,
+) -> Box<SqlError> {
     let columns = visible(relation).zip(rows.columns());
-    let columns: Vec<(String, String)> =
-        columns.map(|(column, values)| (column.name.clone(), shown_value(values, &column.sql_type, row))).collect();
+    let shown = |(column, values): (&RelationColumn, &ArrayRef)| {
+        (column.name.clone(), shown_value(values, &column.sql_type, row, style))
+    };
+    let columns: Vec<(String, String)> = columns.map(shown).collect();
     let values: Vec<&str> = columns.iter().map(|(_, value)| value.as_str()).collect();
     let sentence = format!("Failing row contains ({}).", values.join(", "));
     error.detail = Some(sentence.clone());
@@ -235,8 +254,8 @@ fn with_failing_row(mut error: Box<SqlError>, relation: &Relation, rows: &Record
     error
 }
 
-fn shown_value(values: &ArrayRef, sql_type: &SqlType, row: usize) -> String {
-    let column = TextColumn::new(values, sql_type, &Style::PLAIN);
+fn shown_value(values: &ArrayRef, sql_type: &SqlType, row: usize, style: Style) -> String {
+    let column = TextColumn::new(values, sql_type, &style);
     if column.is_null(row) {
         return "null".to_owned();
     }

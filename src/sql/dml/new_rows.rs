@@ -74,7 +74,7 @@ impl NewRows {
             plan: self.clone(),
             defaults: self.defaults.bind(&moment, planner.system.sequences()?)?,
             generated: self.generated.bind(&moment)?,
-            checks: self.checks.bind(&moment)?,
+            checks: self.checks.bind(&moment, planner.style())?,
         })
     }
 }

@@ -112,7 +112,7 @@ impl RowUpdate {
                 // Only now are the row's other values of interest: for the error's DETAIL.
                 let stored = writes.newest(key).await?;
                 let before = relation_rows(&self.relation, &stored.iter().collect::<Vec<_>>())?;
-                return Err(self.changes.null_error(&before, values, row)?);
+                return Err(self.changes.null_error(&before, values, row, writes.reads.moments.style())?);
             }
         };
         match self.new_key(key, values, row)? {
@@ -156,7 +156,7 @@ impl RowUpdate {
                 Ok(change) => changes.push((bases[row], change)),
                 Err(NullRefused) => {
                     let before = relation_rows(&self.relation, &bases[row..=row])?;
-                    return Err(self.changes.null_error(&before, values, row)?);
+                    return Err(self.changes.null_error(&before, values, row, writes.reads.moments.style())?);
                 }
             }
         }

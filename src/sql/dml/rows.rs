@@ -8,10 +8,10 @@ use arrow::record_batch::RecordBatch;
 use tablegate_store::model::{Entity, EntityKey, EntityKeys, Properties, PropertyName};
 use tablegate_store::table::NewEntities;
 use tablegate_types::edm;
-use tablegate_types::error::SqlResult;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
-use super::checks::not_null;
+use super::checks::{BadRow, not_null};
 use super::generated_keys::generated_keys;
 use super::target::TargetColumn;
 use super::writes::Writes;
@@ -36,15 +36,16 @@ impl RowsToWrite {
     /// properties `SqlType::of_field`.
     ///
     /// # Errors
-    /// 23502 for a key that is NULL or missing, 22023 for one that cannot be stored.
-    pub(crate) fn new(relation: &Arc<Relation>, targets: &[TargetColumn], batch: &RecordBatch) -> SqlResult<Self> {
+    /// 23502 for a key that is NULL or missing, 22023 for one that cannot be stored: those of the first such row.
+    pub(crate) fn new(relation: &Arc<Relation>, targets: &[TargetColumn], batch: &RecordBatch) -> Result<Self, BadRow> {
+        let of_batch = |error| BadRow { row: 0, error };
         let column =
             |index: usize| targets.iter().position(|t| *t == TargetColumn::Known(index)).map(|i| batch.column(i));
         let keys = match &relation.generated_partition {
-            Some(partition) => generated_keys(partition, batch.num_rows())?,
+            Some(partition) => generated_keys(partition, batch.num_rows()).map_err(of_batch)?,
             None => {
-                let arrays = key_arrays(relation, &column)?;
-                relation.codec.encode_keys(&arrays)?
+                let arrays = key_arrays(relation, &column).map_err(of_batch)?;
+                relation.codec.encode_keys(&arrays).map_err(|_| first_bad_key(relation, &arrays))?
             }
         };
         let mut properties = Vec::new();
@@ -102,15 +103,35 @@ impl RowsToWrite {
     pub(crate) fn entity(&self, row: usize) -> SqlResult<Entity> {
         let mut properties = Properties::with_capacity(self.properties.len());
         for column in &self.properties {
-            if let Some(value) = edm::to_edm(&column.values, &column.sql_type, row)? {
+            let value = edm::to_edm(&column.values, &column.sql_type, row);
+            let value = value.map_err(|error| match error.detail {
+                None => {
+                    error.with_detail(format!("It is property \"{}\" of entity {}.", column.name, self.keys.key(row)))
+                }
+                Some(_) => error,
+            });
+            if let Some(value) = value? {
                 // A statement gives each column once.
                 properties.add(column.name.clone(), value);
             }
         }
         let entity = Entity::new(self.keys.key(row), properties);
-        entity.check()?;
+        entity
+            .check()
+            .map_err(|error| Box::<SqlError>::from(error).with_detail(format!("The entity is {}.", entity.key)))?;
         Ok(entity)
     }
+}
+
+/// The first row whose key cannot be stored, where there is one.
+fn first_bad_key(relation: &Relation, arrays: &[ArrayRef]) -> BadRow {
+    let rows = arrays.first().map_or(0, |array| array.len());
+    let refused = (0..rows).find_map(|row| {
+        let key: Vec<ArrayRef> = arrays.iter().map(|array| array.slice(row, 1)).collect();
+        let error = relation.codec.encode_keys(&key).err()?;
+        Some(BadRow { row, error: error.into() })
+    });
+    refused.unwrap_or_else(|| BadRow { row: 0, error: SqlError::new(ErrorKind::Internal, "a key was refused once") })
 }
 
 fn key_arrays<'a>(relation: &Relation, column: &dyn Fn(usize) -> Option<&'a ArrayRef>) -> SqlResult<Vec<ArrayRef>> {

@@ -20,6 +20,7 @@ use tablegate_types::constraint::Constraints;
 use tablegate_types::error::{ErrorKind, SqlError};
 use tablegate_types::key_codec::KeyCodec;
 use tablegate_types::output::{Style, TextColumn};
+use tablegate_types::quoting::quote_ident;
 use tablegate_types::sql_type::SqlType;
 
 pub(crate) use self::derived::{DerivedColumns, derived_columns};
@@ -296,7 +297,7 @@ impl Relation {
     pub fn key_text(&self, key: &EntityKey) -> String {
         let (names, values) = self
             .key_as_columns(key)
-            .unwrap_or_else(|| ("PartitionKey, RowKey".to_owned(), format!("{}, {}", key.partition, key.row)));
+            .unwrap_or_else(|| ("\"PartitionKey\", \"RowKey\"".to_owned(), format!("{}, {}", key.partition, key.row)));
         format!("Key ({names})=({values})")
     }
 
@@ -317,7 +318,7 @@ impl Relation {
             }
             TextColumn::new(array, &column.sql_type, &Style::PLAIN).write(0, &mut values);
         }
-        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+        let names: Vec<String> = columns.iter().map(|c| quote_ident(&c.name)).collect();
         Some((names.join(", "), String::from_utf8_lossy(&values).into_owned()))
     }
 

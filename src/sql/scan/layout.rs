@@ -110,7 +110,9 @@ fn not_there(column: &str) -> Box<SqlError> {
     let message = format!("a stored row has no value for column \"{column}\", which is declared NOT NULL");
     let mut error = SqlError::new(ErrorKind::NotNullViolation, message);
     error.column = Some(column.to_owned());
-    error.with_hint("Give the row the value where it was written, or ALTER TABLE ... ALTER COLUMN ... DROP NOT NULL.")
+    error.with_hint(
+        "Give the row the value where it was written; or ALTER TABLE ... ALTER COLUMN ... DROP NOT NULL, and IS NULL finds it.",
+    )
 }
 
 impl Source {

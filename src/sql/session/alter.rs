@@ -25,6 +25,10 @@ impl Session {
         self.check_writable("ALTER TABLE")?;
         let done = done_of(command);
         let (schema, name) = schema_and_table(&command.name)?;
+        if command.if_exists && self.is_in_unknown_schema(&command.name) {
+            self.notice(Notice::info(format!("relation \"{name}\" does not exist, skipping")));
+            return Ok(done);
+        }
         if self.planner().view(schema.as_deref(), &name).is_some() {
             let placed = placed_name(&self.reads().catalog, &command.name)?;
             self.claim(&placed).await?;

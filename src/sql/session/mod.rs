@@ -41,6 +41,7 @@ mod utility;
 mod views;
 
 use std::collections::{BTreeSet, HashSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -95,6 +96,8 @@ pub struct SessionOptions {
     pub role: Role,
     /// `None` for a connection that is not encrypted.
     pub encryption: Option<Arc<Encryption>>,
+    /// The address of ours that the client came to.
+    pub server: Option<SocketAddr>,
 }
 
 /// The status byte of ReadyForQuery.
@@ -166,7 +169,8 @@ impl Session {
             settings.set_at_startup(name, value, Source::Client)?;
         }
         let rights = Rights::new(&options.user, options.role);
-        let login = Login { process: 0, role: options.role, encryption: options.encryption };
+        let SessionOptions { role, encryption, server, .. } = options;
+        let login = Login { process: 0, role, encryption, server };
         let database = Database::new(&options.database, &engine.config().database);
         privileges::check_may_connect(&engine, &database, &rights)?;
         let statements = NamedStatements::default();

@@ -53,6 +53,11 @@ impl Session {
     pub(super) async fn alter_sequence(&mut self, alter: &AlterSequence, position: Position) -> SqlResult<Outcome> {
         self.check_writable("ALTER SEQUENCE")?;
         let done = Outcome::Done(CommandTag::Plain("ALTER SEQUENCE"));
+        if alter.if_exists && self.is_in_unknown_schema(&alter.name) {
+            let (_, name) = schema_and_table(&alter.name)?;
+            self.notice(Notice::info(format!("relation \"{name}\" does not exist, skipping")));
+            return Ok(done);
+        }
         let placed = placed_name(&self.reads().catalog, &alter.name)?;
         self.claim(&placed).await?;
         let reads = self.reads();

@@ -12,6 +12,7 @@ use crate::dml::{find_target, target_column};
 use crate::outcome::{CommandTag, Outcome};
 use crate::plan::{placed_name, schema_and_table};
 use crate::relation::Relation;
+use crate::syntax::DropObjects;
 use crate::syntax::dialect::utility::{Maintained, ReindexKind, UtilityCommand};
 
 /// The one language that every PostgreSQL has, so scripts make sure of it.
@@ -270,6 +271,26 @@ impl Session {
             self.notice(Notice::info(format!("{message}, skipping")));
         }
         Ok(())
+    }
+
+    /// What is to be dropped, without what DROP .. IF EXISTS names in schemas that are not there: each is told of.
+    pub(super) fn in_known_schemas(&mut self, drop: &DropObjects) -> DropObjects {
+        let mut drop = drop.clone();
+        if drop.if_exists {
+            let unknown = drop.names.extract_if(.., |name| self.is_in_unknown_schema(name)).collect::<Vec<_>>();
+            for (schema, _) in unknown.iter().filter_map(|name| schema_and_table(name).ok()) {
+                let schema = schema.unwrap_or_default();
+                self.notice(Notice::info(format!("schema \"{schema}\" does not exist, skipping")));
+            }
+        }
+        drop
+    }
+
+    /// Whether a name is one in a schema that is not there.
+    pub(super) fn is_in_unknown_schema(&self, name: &QualifiedName) -> bool {
+        let Ok((Some(schema), _)) = schema_and_table(name) else { return false };
+        let is_of_system = matches!(schema.as_str(), "pg_catalog" | "information_schema");
+        !is_of_system && self.reads().catalog.place_of_schema(&schema).is_none()
     }
 }
 

@@ -10,6 +10,10 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::limits::{KEY_MAX_CHARS, KEY_SAFE_UTF16_UNITS};
+use super::quoted::Quoted;
+
+/// So much of a key that is too long is shown.
+const SHOWN_CHARS: usize = 32;
 
 /// Which of the two keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,10 +34,10 @@ impl fmt::Display for KeyPart {
 /// Why a key is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum KeyError {
-    #[error("{part} {value:?} holds {character:?}, which the Table service does not allow in keys")]
+    #[error("{part} {} holds {character:?}, which the Table service does not allow in keys", Quoted(value))]
     IllegalCharacter { part: KeyPart, value: String, character: char },
-    #[error("{part} is {chars} characters long; the Table service allows {KEY_MAX_CHARS}")]
-    TooLong { part: KeyPart, chars: usize },
+    #[error("{part} {}.. is {chars} characters long; the Table service allows {KEY_MAX_CHARS}", Quoted(begins))]
+    TooLong { part: KeyPart, chars: usize, begins: String },
 }
 
 /// Whether the service allows this character in keys: not `/ \ # ?` and no control character.
@@ -52,7 +56,7 @@ fn check(part: KeyPart, raw: &str) -> Result<(), KeyError> {
     }
     let chars = raw.chars().count();
     if chars > KEY_MAX_CHARS {
-        return Err(KeyError::TooLong { part, chars });
+        return Err(KeyError::TooLong { part, chars, begins: raw.chars().take(SHOWN_CHARS).collect() });
     }
     Ok(())
 }
@@ -231,7 +235,10 @@ mod tests {
     #[test]
     fn length_is_counted_in_characters() {
         assert!(RowKey::parse("é".repeat(1024)).is_ok());
-        assert_eq!(RowKey::parse("é".repeat(1025)), Err(KeyError::TooLong { part: KeyPart::RowKey, chars: 1025 }));
+        assert_eq!(
+            RowKey::parse("é".repeat(1025)),
+            Err(KeyError::TooLong { part: KeyPart::RowKey, chars: 1025, begins: "é".repeat(32) })
+        );
         assert!(!exceeds_safe_length(&"a".repeat(512)));
         assert!(exceeds_safe_length(&"😀".repeat(257)));
     }

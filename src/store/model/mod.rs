@@ -13,6 +13,7 @@ mod key;
 pub mod limits;
 mod name;
 pub mod own_tables;
+mod quoted;
 mod value;
 
 pub use clock::{Clock, SystemClock};

@@ -6,21 +6,24 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::limits::{PROPERTY_NAME_MAX_CHARS, TABLE_NAME_MAX_CHARS, TABLE_NAME_MIN_CHARS};
+use super::quoted::Quoted;
 
 /// Why a name is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NameError {
     #[error(
-        "table name {0:?} is not legal: a letter, then letters and digits, {TABLE_NAME_MIN_CHARS} to {TABLE_NAME_MAX_CHARS} in all"
+        "table name {} is not legal: a letter, then letters and digits, {TABLE_NAME_MIN_CHARS} to {TABLE_NAME_MAX_CHARS} in all",
+        Quoted(.0)
     )]
     Table(String),
-    #[error("table name {0:?} is reserved by the Table service")]
+    #[error("table name {} is reserved by the Table service", Quoted(.0))]
     ReservedTable(String),
     #[error(
-        "property name {0:?} is not legal: a letter or underscore, then letters, digits and underscores, at most {PROPERTY_NAME_MAX_CHARS}"
+        "property name {} is not legal: a letter or underscore, then letters, digits and underscores, at most {PROPERTY_NAME_MAX_CHARS}",
+        Quoted(.0)
     )]
     Property(String),
-    #[error("property name {0:?} is reserved for the system")]
+    #[error("property name {} is reserved for the system", Quoted(.0))]
     ReservedProperty(String),
 }
 
@@ -100,13 +103,19 @@ impl fmt::Display for TableName {
 pub struct PropertyName(Arc<str>);
 
 impl PropertyName {
+    /// Whether a character may stand in a name, behind the first one: letters, digits, and what joins or marks them, as the vowels of
+    /// Thai and accents on their own.
+    pub fn may_hold(c: char) -> bool {
+        c.is_alphanumeric() || unicode_ident::is_xid_continue(c)
+    }
+
     /// # Errors
     /// [`NameError::Property`] for a shape the service refuses, [`NameError::ReservedProperty`] for `PartitionKey`,
     /// `RowKey` and `Timestamp`, which are not custom properties.
     pub fn parse(raw: &str) -> Result<Self, NameError> {
         let mut chars = raw.chars();
         let legal = chars.next().is_some_and(|c| c == '_' || c.is_alphabetic())
-            && chars.all(|c| c == '_' || c.is_alphanumeric())
+            && chars.all(Self::may_hold)
             && raw.chars().count() <= PROPERTY_NAME_MAX_CHARS;
         if !legal {
             return Err(NameError::Property(raw.to_owned()));
@@ -152,10 +161,10 @@ mod tests {
 
     #[test]
     fn property_names_are_identifiers_and_case_sensitive() {
-        for good in ["Age", "_x1", "Größe", &"p".repeat(255)] {
+        for good in ["Age", "_x1", "Größe", "ชื่อ", "cafe\u{301}", &"p".repeat(255)] {
             assert!(PropertyName::parse(good).is_ok(), "{good}");
         }
-        for bad in ["", "1x", "a-b", "a b", "a\u{1}", &"p".repeat(256)] {
+        for bad in ["", "1x", "a-b", "a b", "a\u{1}", "\u{301}a", &"p".repeat(256)] {
             assert!(matches!(PropertyName::parse(bad), Err(NameError::Property(_))), "{bad}");
         }
         assert!(matches!(PropertyName::parse("RowKey"), Err(NameError::ReservedProperty(_))));

@@ -37,6 +37,9 @@ impl From<StoreError> for Box<SqlError> {
             StoreError::OutcomeUnknown(_) => {
                 told.with_hint("Read the rows before the statement is tried again: they show whether it was applied.")
             }
+            StoreError::Unfit(_) => {
+                told.with_hint("Write the value anew with the program that wrote it, or DELETE the row by its keys.")
+            }
             _ => told,
         }
     }
@@ -64,15 +67,16 @@ impl From<NameError> for Box<SqlError> {
 
 impl From<KeyError> for Box<SqlError> {
     fn from(error: KeyError) -> Self {
-        let illegal = matches!(error, KeyError::IllegalCharacter { .. });
-        let sql = SqlError::new(ErrorKind::InvalidParameterValue, error.to_string());
-        if illegal {
-            sql.with_hint(
-                "Declare the table WITH (key_escape = true), or keep / \\ # ? and control characters out of keys.",
-            )
-        } else {
-            sql
-        }
+        let hint = match error {
+            KeyError::IllegalCharacter { .. } => {
+                "Declare the table WITH (key_escape = true), or ALTER TABLE .. SET (key_escape = true) if it is there \
+                 already; or keep / \\ # ? and control characters out of keys."
+            }
+            KeyError::TooLong { .. } => {
+                "Make a short column the key, such as an identity or md5() of the long one: other columns hold 64 KiB."
+            }
+        };
+        SqlError::new(ErrorKind::InvalidParameterValue, error.to_string()).with_hint(hint)
     }
 }
 
@@ -82,7 +86,12 @@ impl From<PropertyError> for Box<SqlError> {
             PropertyError::TooMany { .. } => ErrorKind::TooManyColumns,
             PropertyError::Value { .. } | PropertyError::EntityTooLarge { .. } => ErrorKind::LimitExceeded,
         };
-        SqlError::new(kind, error.to_string())
+        let is_long = matches!(error, PropertyError::Value { .. } | PropertyError::EntityTooLarge { .. });
+        let told = SqlError::new(kind, error.to_string());
+        match is_long {
+            true => told.with_hint("Divide the row among several tables, or keep long values elsewhere."),
+            false => told,
+        }
     }
 }
 

@@ -78,6 +78,7 @@ impl Digits {
     pub fn not_finite(self, text: &str) -> Box<SqlError> {
         SqlError::new(ErrorKind::NumericOutOfRange, format!("numeric value \"{text}\" cannot be held"))
             .with_detail("NaN and infinity are not supported in numeric columns.")
+            .with_hint("double precision has them, and NULL says that there is no number.")
     }
 
     /// Reads `-12.5e3`, rounding half away from zero to the scale.

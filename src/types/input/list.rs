@@ -10,7 +10,8 @@ use crate::error::{ErrorKind, SqlError, SqlResult};
 pub(super) fn array_items(text: &str, mut take: impl FnMut(Option<&str>) -> SqlResult<()>) -> SqlResult<()> {
     let trimmed = trim(text);
     if trimmed.starts_with('[') && trimmed.contains('=') {
-        return Err(SqlError::not_supported("an array with explicit bounds"));
+        return Err(SqlError::not_supported("an array with explicit bounds")
+            .with_hint("Leave the bounds out: arrays begin at 1."));
     }
     let malformed = |detail: &str| {
         SqlError::new(ErrorKind::InvalidTextRepresentation, format!("malformed array literal: \"{text}\""))
@@ -27,7 +28,8 @@ pub(super) fn array_items(text: &str, mut take: impl FnMut(Option<&str>) -> SqlR
     loop {
         let item = Item::take(&mut rest, &mut buffer).map_err(|stop| match stop {
             Stop::End => malformed("Unexpected end of input."),
-            Stop::Nested => SqlError::not_supported("an array of several dimensions"),
+            Stop::Nested => SqlError::not_supported("an array of several dimensions")
+                .with_hint("Keep it as jsonb, or keep its items in rows of their own."),
             Stop::Character(c) => malformed(&format!("Unexpected \"{c}\" character.")),
             Stop::Element => malformed("Unexpected array element."),
         })?;

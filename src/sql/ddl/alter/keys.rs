@@ -14,6 +14,10 @@ impl Alteration<'_> {
     /// Makes these columns the primary key.
     pub(super) fn key_by(&mut self, constraint: Option<String>, columns: &[Identifier]) -> SqlResult<()> {
         let table = self.after.name.clone();
+        if self.is_raw_key(columns)? {
+            self.check_free(constraint.as_deref())?;
+            return self.name_key(constraint);
+        }
         if !matches!(self.after.key, DeclaredKey::Generated { .. }) {
             let message = format!("multiple primary keys for table \"{table}\" are not allowed");
             return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
@@ -29,17 +33,39 @@ impl Alteration<'_> {
             }
             names.push(name);
         }
-        if let Some(taken) = constraint.as_deref().filter(|name| self.after.constraints.names().any(|n| n == *name)) {
-            let message = format!("constraint \"{taken}\" for relation \"{table}\" already exists");
-            return Err(SqlError::new(ErrorKind::DuplicateObject, message));
-        }
+        self.check_free(constraint.as_deref())?;
         self.after.key = layout(&table, &names, &self.key_options(), &mut self.notices)?;
-        self.after.constraints.primary_key = constraint.filter(|name| *name != format!("{table}_pkey"));
+        self.name_key(constraint)?;
         for column in self.after.columns.iter_mut().filter(|c| names.contains(&c.name)) {
             column.property = None;
             column.not_null = true;
         }
         self.must_rewrite = true;
+        self.after.relation().map(|_| ())
+    }
+
+    /// Whether it is the key that every table on raw keys has: a dump adds it behind the rows, as it does that of any table.
+    fn is_raw_key(&self, columns: &[Identifier]) -> SqlResult<bool> {
+        if self.after.key != DeclaredKey::Raw {
+            return Ok(false);
+        }
+        let names = columns.iter().map(|column| Ok(self.after.columns[self.position(column)?].name.as_str()));
+        Ok(names.collect::<SqlResult<Vec<_>>>()? == self.after.key.columns())
+    }
+
+    fn check_free(&self, constraint: Option<&str>) -> SqlResult<()> {
+        match constraint.filter(|name| self.after.constraints.names().any(|n| n == *name)) {
+            None => Ok(()),
+            Some(taken) => {
+                let message = format!("constraint \"{taken}\" for relation \"{}\" already exists", self.after.name);
+                Err(SqlError::new(ErrorKind::DuplicateObject, message))
+            }
+        }
+    }
+
+    fn name_key(&mut self, constraint: Option<String>) -> SqlResult<()> {
+        let own = format!("{}_pkey", self.after.name);
+        self.after.constraints.primary_key = constraint.filter(|name| *name != own);
         self.after.relation().map(|_| ())
     }
 

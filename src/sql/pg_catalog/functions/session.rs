@@ -24,8 +24,12 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_backend_pid", int4, |c, _| Ok(c.login.process.into())),
     Definition::new("pg_my_temp_schema", super::oid, |c, _| Ok(c.objects.schema_oid("pg_temp").unwrap_or(0).into())),
     Definition::new("pg_is_other_temp_schema", boolean, |_, _| Ok(false.into())),
-    Definition::new("inet_server_addr", text, |_, _| Ok(Cell::Null)),
-    Definition::new("inet_server_port", int4, |_, _| Ok(Cell::Null)),
+    Definition::new("inet_server_addr", text, |c, _| {
+        Ok(c.login.server.map(|address| address.ip().to_canonical().to_string()).into())
+    }),
+    Definition::new("inet_server_port", int4, |c, _| {
+        Ok(c.login.server.map(|address| i32::from(address.port())).into())
+    }),
     Definition::new("pg_stat_get_numscans", int8, |_, _| Ok(0.into())),
     Definition::new("pg_encoding_to_char", name, encoding_name),
     Definition::new("pg_char_to_encoding", int4, encoding_number),

@@ -237,16 +237,12 @@ impl Session {
     async fn write_copied(&mut self, copy: &mut CopyInProgress, rows: CopiedRows) -> SqlResult<()> {
         let (batch, kept_rows) = copy.chosen(&rows).await?;
         let rows = kept_rows.unwrap_or(rows);
-        let batch = match copy.new_rows.finish(&batch) {
-            Ok(batch) => batch,
-            Err(BadRow { row, error }) => {
-                return Err(match rows.place_with_text(&copy.relation.name, row) {
-                    Some(place) if error.context.is_none() => error.with_context(place),
-                    _ => error,
-                });
-            }
-        };
-        let entities = RowsToWrite::new(&copy.relation, copy.new_rows.targets(), &batch)?;
+        let made = copy.new_rows.finish(&batch);
+        let made = made.and_then(|batch| RowsToWrite::new(&copy.relation, copy.new_rows.targets(), &batch));
+        let entities = made.map_err(|BadRow { row, error }| match rows.place_with_text(&copy.relation.name, row) {
+            Some(place) if error.context.is_none() => error.with_context(place),
+            _ => error,
+        })?;
         let count = u64::try_from(entities.len()).unwrap_or(u64::MAX);
         match &mut copy.direct {
             // One snapshot for all of it would keep all of it in the store's memory.
@@ -304,15 +300,17 @@ impl CopyInProgress {
     async fn failed(&mut self, error: Box<SqlError>) -> Box<SqlError> {
         let Some(direct) = &mut self.direct else { return error };
         let (mut error, line) = direct.give_up(error).await;
-        if error.hint.is_none() && direct.has_committed() && !self.is_unseen {
-            error = error.with_hint(
-                "To go on, COPY the input into another table and INSERT its rows with ON CONFLICT DO NOTHING, or leave out \
-                 the rows that are there with COPY ... WHERE.",
-            );
+        if direct.has_committed() && !self.is_unseen {
+            let hints = error.hint.iter().map(String::as_str).chain([GO_ON]).collect::<Vec<_>>();
+            error.hint = Some(hints.join(" "));
         }
         placed(error, &self.relation.name, line)
     }
 }
+
+/// What to do where some rows of a COPY are committed.
+const GO_ON: &str = "To go on, COPY the input into another table and INSERT its rows with ON CONFLICT DO NOTHING, or leave out \
+                     the rows that are there with COPY ... WHERE.";
 
 fn no_copy() -> Box<SqlError> {
     SqlError::new(ErrorKind::ObjectNotInState, "COPY data arrived, but no COPY FROM STDIN is in progress")

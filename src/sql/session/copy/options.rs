@@ -302,6 +302,8 @@ mod tests {
             ("(FORMAT 'csv', HEADER true, QUOTE '''', ESCAPE '\\')", "WITH CSV HEADER QUOTE AS '''' ESCAPE '\\'"),
             ("(DELIMITER '|', NULL '')", "DELIMITER '|' NULL AS ''"),
             ("(DELIMITER '|')", "USING DELIMITERS '|'"),
+            ("(DELIMITER '|', NULL 'x')", "USING DELIMITERS '|' WITH NULL AS 'x'"),
+            ("(DELIMITER '|', FORMAT csv)", "USING DELIMITERS '|' WITH CSV"),
             ("(FORMAT csv, FORCE_NOT_NULL (a, \"B\"))", "CSV FORCE NOT NULL a, \"B\""),
             ("(FORMAT csv, FORCE_NULL (a))", "CSV FORCE NULL a"),
             ("(ENCODING 'UTF-8')", "ENCODING 'utf8'"),

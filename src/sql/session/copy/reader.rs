@@ -240,10 +240,10 @@ fn push_row(
     if fields.len() > columns.len() {
         return Err(bad_format("extra data after last expected column"));
     }
-    if let Some(missing) = columns.get(fields.len()) {
-        return Err(bad_format(format!("missing data for column \"{}\"", missing.name)));
-    }
     for (index, column) in columns.iter_mut().enumerate() {
+        if index >= fields.len() {
+            return Err(bad_format(format!("missing data for column \"{}\"", column.name)));
+        }
         let cell = match fields.get(record, index) {
             None if column.force_not_null => Some(options.null.as_str()),
             Some(text) if column.force_null && text == options.null => None,
@@ -343,6 +343,7 @@ mod tests {
             ("", "1\tx\nz\ty\n", "invalid input syntax for type integer: \"z\"", "COPY t, line 2, column a: \"z\""),
             ("", "1\tabcd\n", "value too long for type character varying(3)", "COPY t, line 1, column b: \"abcd\""),
             ("", "1\n", "missing data for column \"b\"", "COPY t, line 1: \"1\""),
+            ("", "z\n", "invalid input syntax for type integer: \"z\"", "COPY t, line 1, column a: \"z\""),
             ("", "1\tx\ty\n", "extra data after last expected column", "COPY t, line 1: \"1\tx\ty\""),
             ("CSV", "1,\"a\nb\"\n2,\"x", "unterminated CSV quoted field", "COPY t, line 3: \"2,\"x\""),
             (

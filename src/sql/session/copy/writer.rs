@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use bytes::{Bytes, BytesMut};
-use tablegate_types::error::SqlResult;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::output::{Style, TextColumn};
 
 use super::bytes::find_any;
@@ -61,7 +61,7 @@ impl CopyWriter {
     /// A batch of rows, as pieces of about 64 KiB.
     ///
     /// # Errors
-    /// 22P05 for a character that the encoding cannot write.
+    /// 22P05 for a character that the encoding cannot write, or that no text has.
     pub(super) fn batch(&mut self, batch: &RecordBatch) -> SqlResult<Vec<CopyChunk>> {
         let columns = self.columns.clone();
         let style = self.style;
@@ -97,6 +97,10 @@ impl CopyWriter {
 
     fn take(&mut self) -> SqlResult<CopyChunk> {
         let (line, ends) = (self.line.split().freeze(), std::mem::take(&mut self.ends));
+        // Without a way out in the middle, so that the compiler has the processor compare many together.
+        if line.iter().fold(false, |found, byte| found | (*byte == 0)) {
+            return Err(holds_nul());
+        }
         let (data, ends) = self.encoded(line, ends)?;
         Ok(CopyChunk { data, ends, rows: std::mem::take(&mut self.rows) })
     }
@@ -146,6 +150,14 @@ impl CopyWriter {
         self.cell.extend_from_slice(&self.line[start..]);
         self.line.truncate(start);
     }
+}
+
+/// Whoever writes with an SDK can store it: a file with it would not be read again.
+fn holds_nul() -> Box<SqlError> {
+    SqlError::new(ErrorKind::UntranslatableCharacter, "a text holds the character U+0000, which no text of PostgreSQL has")
+        .with_hint(
+            "position('\\x00'::bytea IN convert_to(column, 'UTF8')) > 0 finds such texts; write them anew, or COPY a query without them.",
+        )
 }
 
 /// Whether some byte may have to be written otherwise.

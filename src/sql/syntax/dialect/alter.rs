@@ -200,6 +200,10 @@ fn read(action: &[TokenWithSpan], told: &dyn Fn(ParserError) -> Box<SqlError>) -
         ["SET", "(", options @ ..] if options.contains(&".") && !options.iter().any(|name| is_own_option(name)) => {
             Ok(Reading::Ignored(Some("SET of storage parameters")))
         }
+        ["RESET", "(", options @ ..] if options.iter().any(|name| is_own_option(name)) => {
+            Err(SqlError::not_supported("RESET of what says how a table is stored")
+                .with_hint("Say what it is to be: SET (key_escape = false)."))
+        }
         ["RESET", ..] => Ok(Reading::Ignored(Some("RESET of storage parameters"))),
         ["SET", "SCHEMA", _] => Ok(Reading::ToSchema(name_in(words[2]))),
         ["ALTER", "COLUMN", _, ..] => of_column(&words[2..], &names[3..], told),

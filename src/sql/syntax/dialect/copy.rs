@@ -111,8 +111,11 @@ impl<'a> Reader<'a> {
     }
 
     fn options(&mut self) -> SqlResult<Vec<(String, CopyValue)>> {
-        self.eat_word("with");
         let mut options = Vec::new();
+        if self.eat_word("using") {
+            options.push(self.legacy_option()?);
+        }
+        self.eat_word("with");
         if self.eat(&Token::LParen) {
             loop {
                 options.push(self.generic_option()?);
@@ -124,7 +127,6 @@ impl<'a> Reader<'a> {
                 }
             }
         } else {
-            self.eat_word("using");
             while self.peek().is_some() && !self.is_where() {
                 options.push(self.legacy_option()?);
             }

@@ -215,6 +215,9 @@ pub(super) fn not_there(name: &str) -> Box<SqlError> {
         _ if name.starts_with("jsonb_path_") => {
             "There is no jsonpath here: ->, ->>, #>, @> and jsonb_array_elements find the same."
         }
+        _ if name.ends_with("range") => {
+            "There are no ranges here: bounds are two columns, and two spans overlap where each begins before the other ends."
+        }
         _ if name.contains("tsvector") || name.contains("tsquery") || name.starts_with("ts_") => {
             "There is no text search here: LIKE, ILIKE and regular expressions look at each text."
         }
