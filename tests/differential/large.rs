@@ -166,7 +166,8 @@ impl Maker<'_> {
         let (column, other) = (self.integer(from), self.integer(from));
         let (asked, also) = (self.integer(&own), self.integer(&own));
         let (choice, key, not) = (self.condition(&own, 1, false), table.key[0], self.rng.pick(&["", "NOT "]));
-        match self.rng.below(5) {
+        match self.rng.below(6) {
+            5 => format!("{not}EXISTS (SELECT 1 FROM {} WHERE {also} = {column} AND {asked} <> {other})", own.sql),
             0 => format!("{column} {not}IN (SELECT {asked} FROM {} WHERE {choice})", own.sql),
             1 => format!("{not}EXISTS (SELECT 1 FROM {} WHERE z.{key} = {column} AND {choice})", own.sql),
             2 => format!("({column}, {other}) IN (SELECT {asked}, {also} FROM {} WHERE {choice})", own.sql),

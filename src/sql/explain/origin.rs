@@ -7,7 +7,7 @@ use datafusion::common::{JoinSide, JoinType};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
@@ -73,10 +73,17 @@ impl Origin {
             if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
                 return Self::of_projection(projection, at, called);
             }
-            if let Some(aggregate) = plan.downcast_ref::<AggregateExec>()
-                && let Some((key, _)) = aggregate.group_expr().expr().get(at)
-            {
-                return Some(Self::computed(shown(key, aggregate.input(), called)));
+            if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
+                let keys = aggregate.group_expr().expr();
+                if let Some((key, _)) = keys.get(at) {
+                    return Some(Self::computed(shown(key, aggregate.input(), called)));
+                }
+                // A join looks into groups that are not whole for their least and greatest values: one column each.
+                if *aggregate.mode() == AggregateMode::Partial {
+                    let function = aggregate.aggr_expr().get(at - keys.len())?;
+                    let value = shown(function.expressions().first()?, aggregate.input(), called);
+                    return Some(Self::computed(format!("{}({value})", function.fun().name())));
+                }
             }
             if let Some(filter) = plan.downcast_ref::<FilterExec>() {
                 at = filter.projection().as_ref().map_or(Some(at), |kept| kept.get(at).copied())?;

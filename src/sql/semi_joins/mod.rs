@@ -4,6 +4,8 @@
 //! value on both sides would be a hundred million pairs of each. So what is looked for is grouped first, part by part. Where nearly
 //! all values differ, the engine sees that after some rows and hands on the others as they come.
 
+mod differing;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::joins::HashJoinExec;
 
+use self::differing::of_least_and_greatest;
 use crate::passing::{Plan, over_children};
 use crate::range_join::are_unique;
 
@@ -54,6 +57,9 @@ fn grouped(node: &Plan) -> Result<Option<Plan>> {
     if !has_no_others(looked_for, join, side, keys()) || are_unique(looked_for, keys()) {
         return Ok(None);
     }
+    if let Some(join) = of_least_and_greatest(join, side)? {
+        return Ok(Some(join));
+    }
     let schema = looked_for.schema();
     let columns = schema.fields().iter().enumerate();
     let by = columns.map(|(at, field)| (Arc::new(Column::new(field.name(), at)) as Arc<_>, field.name().clone()));
@@ -84,8 +90,11 @@ fn has_no_others<'e>(
 mod tests {
     use arrow::datatypes::{DataType, Field, Schema};
     use datafusion::common::NullEquality;
+    use datafusion::logical_expr::Operator;
+    use datafusion::physical_expr::expressions::BinaryExpr;
     use datafusion::physical_plan::empty::EmptyExec;
     use datafusion::physical_plan::joins::PartitionMode;
+    use datafusion::physical_plan::joins::utils::JoinFilter;
 
     use super::*;
 
@@ -95,13 +104,18 @@ mod tests {
         Arc::new(EmptyExec::new(Arc::new(Schema::new(fields))))
     }
 
-    /// Which sides of a join by the first columns are grouped.
-    fn grouped_sides(left: Plan, right: Plan, join_type: JoinType) -> [bool; 2] {
+    /// A join by the first columns as the rule leaves it.
+    fn joined(left: Plan, right: Plan, join_type: JoinType, filter: Option<JoinFilter>) -> Plan {
         let first = |plan: &Plan| Arc::new(Column::new(plan.schema().field(0).name(), 0)) as Arc<dyn PhysicalExpr>;
         let on = vec![(first(&left), first(&right))];
         let (mode, nulls) = (PartitionMode::CollectLeft, NullEquality::NullEqualsNothing);
-        let join = HashJoinExec::try_new(left, right, on, None, &join_type, None, mode, nulls, false).unwrap();
-        let plan = SemiJoins.optimize(Arc::new(join), &ConfigOptions::default()).unwrap();
+        let join = HashJoinExec::try_new(left, right, on, filter, &join_type, None, mode, nulls, false).unwrap();
+        SemiJoins.optimize(Arc::new(join), &ConfigOptions::default()).unwrap()
+    }
+
+    /// Which sides of it are grouped.
+    fn grouped_sides(left: Plan, right: Plan, join_type: JoinType) -> [bool; 2] {
+        let plan = joined(left, right, join_type, None);
         let children = plan.children();
         [children[0].is::<AggregateExec>(), children[1].is::<AggregateExec>()]
     }
@@ -121,5 +135,23 @@ mod tests {
     fn rows_with_other_columns_stay_as_they_are() {
         assert_eq!(grouped_sides(rows(&["a"]), rows(&["b", "c"]), JoinType::LeftSemi), [false, false]);
         assert_eq!(grouped_sides(rows(&["a", "c"]), rows(&["b"]), JoinType::LeftSemi), [false, true]);
+    }
+
+    #[test]
+    fn of_rows_with_another_value_the_least_and_the_greatest_are_kept() {
+        let compared = |op| {
+            let schema = rows(&["c", "d"]).schema();
+            let [one, other] = [0, 1].map(|at| Arc::new(Column::new(schema.field(at).name(), at)) as Arc<_>);
+            let columns = JoinFilter::build_column_indices(vec![1], vec![1]);
+            JoinFilter::new(Arc::new(BinaryExpr::new(one, op, other)), columns, schema)
+        };
+        let of = |op| {
+            let plan = joined(rows(&["a", "c"]), rows(&["b", "d"]), JoinType::RightAnti, Some(compared(op)));
+            let groups = plan.children()[0].downcast_ref::<AggregateExec>().unwrap().aggr_expr().len();
+            (groups, plan.downcast_ref::<HashJoinExec>().unwrap().filter().unwrap().expression().to_string())
+        };
+        let either = "min(c)[value]@0 != d@1 OR max(c)[value]@2 != d@1";
+        assert_eq!(of(Operator::NotEq), (2, either.to_owned()));
+        assert_eq!(of(Operator::Lt), (0, "c@0 < d@1".to_owned()));
     }
 }
