@@ -81,8 +81,8 @@ impl RelationProvider {
             return plan;
         }
         let reads = session.config().get_extension::<Reads>();
-        let long = reads.and_then(|reads| reads.readers.partition_rows(&self.relation.stored, ROWS_OF_A_LOOK_UP));
-        match long.is_some_and(|rows| rows < ROWS_OF_A_LOOK_UP) {
+        let rows = reads.and_then(|reads| reads.readers.partition_rows(&self.relation.stored, ROWS_OF_A_LOOK_UP));
+        match rows.is_some_and(|rows| rows < ROWS_OF_A_LOOK_UP) {
             true => KeyPlan::of_whole_partitions(&self.relation, filters),
             false => plan,
         }

@@ -18,6 +18,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, Physic
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 
+use super::keys_of;
 use crate::passing::Plan;
 
 type Expr = Arc<dyn PhysicalExpr>;
@@ -79,8 +80,8 @@ impl<'j> Differing<'j> {
             .find(|(value, other)| value.is::<Column>() && is_of(value, true) && is_of(other, false))?;
         let place = value.downcast_ref::<Column>()?.index();
         let value = condition.column_indices()[place].index;
-        let of_side = join.on().iter().map(|(left, right)| if side == JoinSide::Left { left } else { right });
-        let keys = of_side.map(|key| Some(key.downcast_ref::<Column>()?.index())).collect::<Option<BTreeSet<_>>>()?;
+        let keys = keys_of(join, side).map(|key| Some(key.downcast_ref::<Column>()?.index()));
+        let keys = keys.collect::<Option<BTreeSet<_>>>()?;
         let is_plain = has_one_order(condition.schema().field(place).data_type()) && !keys.contains(&value);
         let keys = keys.into_iter().collect();
         is_plain.then(|| Self { condition, side, keys, value, place, other: Arc::clone(other) })

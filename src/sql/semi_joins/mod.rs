@@ -53,8 +53,7 @@ fn grouped(node: &Plan) -> Result<Option<Plan>> {
     let place = usize::from(side == JoinSide::Right);
     let mut children = [Arc::clone(join.left()), Arc::clone(join.right())];
     let looked_for = &children[place];
-    let keys = || join.on().iter().map(|(left, right)| if side == JoinSide::Left { left } else { right });
-    if !has_no_others(looked_for, join, side, keys()) || are_unique(looked_for, keys()) {
+    if !has_no_others(looked_for, join, side) || are_unique(looked_for, keys_of(join, side)) {
         return Ok(None);
     }
     if let Some(join) = of_least_and_greatest(join, side)? {
@@ -73,13 +72,14 @@ fn grouped(node: &Plan) -> Result<Option<Plan>> {
     over_children(Arc::clone(node), children.into()).map(Some)
 }
 
+/// What is compared of the rows of this side.
+fn keys_of(join: &HashJoinExec, side: JoinSide) -> impl Iterator<Item = &Arc<dyn PhysicalExpr>> {
+    join.on().iter().map(move |(left, right)| if side == JoinSide::Left { left } else { right })
+}
+
 /// Whether the rows of this side have no columns but those that the join looks at.
-fn has_no_others<'e>(
-    rows: &Plan,
-    join: &HashJoinExec,
-    side: JoinSide,
-    keys: impl Iterator<Item = &'e Arc<dyn PhysicalExpr>>,
-) -> bool {
+fn has_no_others(rows: &Plan, join: &HashJoinExec, side: JoinSide) -> bool {
+    let keys = keys_of(join, side);
     let mut used: BTreeSet<usize> = keys.flat_map(collect_columns).map(|column| column.index()).collect();
     let asked = join.filter().into_iter().flat_map(|filter| filter.column_indices());
     used.extend(asked.filter(|column| column.side == side).map(|column| column.index));

@@ -117,7 +117,7 @@ impl Session {
     pub(super) async fn drop_tables(&mut self, drop: &DropObjects, position: Position) -> SqlResult<Outcome> {
         self.check_writable("DROP TABLE")?;
         let mut relations = Vec::new();
-        for name in &drop.names {
+        for name in &self.in_known_schemas(drop) {
             match self.claimed(name).await {
                 Ok(relation) => relations.push(relation),
                 Err(error) if error.kind == ErrorKind::UndefinedTable => {

@@ -72,7 +72,7 @@ impl Session {
 
     pub(super) async fn drop_indexes(&mut self, drop: &DropObjects, position: Position) -> SqlResult<Outcome> {
         self.check_writable("DROP INDEX")?;
-        for name in &drop.names {
+        for name in &self.in_known_schemas(drop) {
             let placed = placed_index(&self.reads().catalog, name)?;
             let table = index_of(&self.reads().catalog, &placed).map(|(declaration, _)| declaration.placed_name());
             if let Some(table) = table {

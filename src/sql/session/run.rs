@@ -145,25 +145,13 @@ impl Session {
                 self.create_table_as(command, (&prepared.declared, parameters), position).await
             }
             Command::CreateView(create) => self.create_view(create, position).await,
-            Command::DropView(drop) => {
-                let drop = self.in_known_schemas(drop);
-                self.drop_views(&drop, position).await
-            }
-            Command::DropTable(drop) => {
-                let drop = self.in_known_schemas(drop);
-                self.drop_tables(&drop, position).await
-            }
+            Command::DropView(drop) => self.drop_views(drop, position).await,
+            Command::DropTable(drop) => self.drop_tables(drop, position).await,
             Command::CreateSequence(create) => self.create_sequence(create, position).await,
             Command::AlterSequence(alter) => self.alter_sequence(alter, position).await,
-            Command::DropSequence(drop) => {
-                let drop = self.in_known_schemas(drop);
-                self.drop_sequences(&drop, position).await
-            }
+            Command::DropSequence(drop) => self.drop_sequences(drop, position).await,
             Command::CreateIndex(create) => self.create_index(create, position).await,
-            Command::DropIndex(drop) => {
-                let drop = self.in_known_schemas(drop);
-                self.drop_indexes(&drop, position).await
-            }
+            Command::DropIndex(drop) => self.drop_indexes(drop, position).await,
             Command::RenameIndex(rename) => self.rename_index(rename, position).await,
             Command::Comment(comment) => self.comment(comment, position).await,
             Command::Truncate(truncate) => self.truncate(truncate, position).await,

@@ -168,7 +168,7 @@ impl Session {
 
     pub(super) async fn drop_sequences(&mut self, drop: &DropObjects, position: Position) -> SqlResult<Outcome> {
         self.check_writable("DROP SEQUENCE")?;
-        for name in &drop.names {
+        for name in &self.in_known_schemas(drop) {
             let placed = placed_name(&self.reads().catalog, name)?;
             let name = &placed.name;
             self.claim(&placed).await?;

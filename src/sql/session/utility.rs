@@ -273,17 +273,15 @@ impl Session {
         Ok(())
     }
 
-    /// What is to be dropped, without what DROP .. IF EXISTS names in schemas that are not there: each is told of.
-    pub(super) fn in_known_schemas(&mut self, drop: &DropObjects) -> DropObjects {
-        let mut drop = drop.clone();
-        if drop.if_exists {
-            let unknown = drop.names.extract_if(.., |name| self.is_in_unknown_schema(name)).collect::<Vec<_>>();
-            for (schema, _) in unknown.iter().filter_map(|name| schema_and_table(name).ok()) {
-                let schema = schema.unwrap_or_default();
-                self.notice(Notice::info(format!("schema \"{schema}\" does not exist, skipping")));
-            }
+    /// The names of what is to be dropped, without those that DROP .. IF EXISTS has of schemas that are not there: each is told of.
+    pub(super) fn in_known_schemas(&mut self, drop: &DropObjects) -> Vec<QualifiedName> {
+        let is_left_out = |name: &&QualifiedName| drop.if_exists && self.is_in_unknown_schema(name);
+        let (unknown, known): (Vec<_>, Vec<_>) = drop.names.iter().partition(is_left_out);
+        for (schema, _) in unknown.into_iter().filter_map(|name| schema_and_table(name).ok()) {
+            let schema = schema.unwrap_or_default();
+            self.notice(Notice::info(format!("schema \"{schema}\" does not exist, skipping")));
         }
-        drop
+        known.into_iter().cloned().collect()
     }
 
     /// Whether a name is one in a schema that is not there.

@@ -103,7 +103,7 @@ impl Session {
     pub(super) async fn drop_views(&mut self, drop: &DropObjects, position: Position) -> SqlResult<Outcome> {
         self.check_writable("DROP VIEW")?;
         let mut dropped: Vec<Arc<View>> = Vec::new();
-        for name in &drop.names {
+        for name in &self.in_known_schemas(drop) {
             let placed = placed_name(&self.reads().catalog, name)?;
             self.claim(&placed).await?;
             let (schema, name) = schema_and_table(name)?;

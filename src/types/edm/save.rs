@@ -93,14 +93,10 @@ pub fn value_to_edm(value: &ScalarValue, sql_type: &SqlType) -> SqlResult<Option
     checked(stored).map(Some)
 }
 
-/// What to do with a value that is too long.
-const LONG_VALUES: &str = "Keep long texts and files elsewhere, such as in a blob store, and their address in the row; or divide them \
-                           among several rows.";
-
 fn checked(value: EdmValue) -> SqlResult<EdmValue> {
     match value.as_ref().check() {
         Ok(()) => Ok(value),
-        Err(error) => Err(SqlError::new(ErrorKind::LimitExceeded, error.to_string()).with_hint(LONG_VALUES)),
+        Err(error) => Err(error.into()),
     }
 }
 

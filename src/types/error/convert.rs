@@ -5,7 +5,7 @@ use std::error::Error;
 use arrow::error::ArrowError;
 use datafusion_common::DataFusionError;
 use tablegate_store::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
-use tablegate_store::model::{KeyError, NameError, PropertyError};
+use tablegate_store::model::{KeyError, NameError, PropertyError, ValueError};
 use tablegate_store::table::{BatchError, GroupError, StoreError};
 
 use super::{ErrorKind, SqlError};
@@ -80,18 +80,24 @@ impl From<KeyError> for Box<SqlError> {
     }
 }
 
+/// What to do with values, and rows, that are too long.
+const LONG_VALUES: &str = "Keep long texts and files elsewhere, such as in a blob store, and their address in the row; or divide them \
+                           among several rows or tables.";
+
 impl From<PropertyError> for Box<SqlError> {
     fn from(error: PropertyError) -> Self {
         let kind = match error {
             PropertyError::TooMany { .. } => ErrorKind::TooManyColumns,
             PropertyError::Value { .. } | PropertyError::EntityTooLarge { .. } => ErrorKind::LimitExceeded,
         };
-        let is_long = matches!(error, PropertyError::Value { .. } | PropertyError::EntityTooLarge { .. });
         let told = SqlError::new(kind, error.to_string());
-        match is_long {
-            true => told.with_hint("Divide the row among several tables, or keep long values elsewhere."),
-            false => told,
-        }
+        if kind == ErrorKind::LimitExceeded { told.with_hint(LONG_VALUES) } else { told }
+    }
+}
+
+impl From<ValueError> for Box<SqlError> {
+    fn from(error: ValueError) -> Self {
+        SqlError::new(ErrorKind::LimitExceeded, error.to_string()).with_hint(LONG_VALUES)
     }
 }
 
