@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         crash::loaders::a_kill_leaves_all_of_a_restored_dump_or_nothing,
         crash::loaders::a_kill_leaves_all_of_a_short_copy_or_nothing,
         crash::loaders::a_kill_leaves_all_of_a_table_that_a_block_copies_into_or_nothing,
+        crash::loaders::a_kill_leaves_all_tables_that_a_block_fills_or_none,
         crash::loaders::a_kill_leaves_whole_transactions_of_a_long_copy,
         crash::loaders::a_kill_leaves_whole_transactions_of_an_insert_of_a_query,
         crash::loads::a_kill_leaves_all_of_a_copy_into_an_empty_table_or_nothing,

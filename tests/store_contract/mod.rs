@@ -299,6 +299,8 @@ macro_rules! staged_contract {
                     staged_rows_are_forgotten_where_their_table_is_another_one,
                     staged_rows_are_inserted_where_their_table_has_others,
                     readers_see_staged_rows_whole,
+                    sealed_rows_are_committed_with_a_group,
+                    sealed_rows_are_left_out_where_their_group_is_refused,
                 }
             }
 

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use arrow::array::Int32Array;
 use tablegate::store::model::{EntityKeys, TableName};
 use tablegate::store::table::{
-    CommitError, EdmColumn, IfMatch, NewEntities, Operation, Rejection, StagedRows, StoreError,
+    Batch, CommitError, EdmColumn, GroupError, IfMatch, NewEntities, Operation, Rejection, SealedRows, StagedRows,
+    StoreError, WriteGroup,
 };
 
 use crate::store_contract::harness::{
@@ -165,6 +166,78 @@ pub(super) async fn readers_see_staged_rows_whole(store: &Store) {
         store.drop_table(&orders).await.unwrap();
         store.create_table(&orders).await.unwrap();
     }
+}
+
+/// Writes some windows ahead, the last one first where they are not to come in order, and seals them.
+async fn sealed(store: &Store, table: &TableName, in_order: bool) -> (Box<dyn StagedRows>, SealedRows) {
+    let staged = stage(store, table).await;
+    for window in 0..5 {
+        let window = if in_order { window } else { 4 - window };
+        staged.write(rows(table, window * 400..(window + 1) * 400, &format!("n{window}"))).await.unwrap();
+    }
+    let number = staged.seal().await.unwrap();
+    (staged, SealedRows { table: table.clone(), number, extent: (2_000, 2_000) })
+}
+
+fn insertion(table: &TableName, row: &str) -> Batch {
+    Batch::single(table.clone(), Operation::Insert(entity(row, "", [("n", int(1))]))).unwrap()
+}
+
+pub(super) async fn sealed_rows_are_committed_with_a_group(store: &Store) {
+    let (orders, others, log) = (new_table(store).await, table("Others"), table("Log"));
+    for table in [&others, &log] {
+        store.create_table(table).await.unwrap();
+    }
+    let (held, first) = sealed(store, &orders, true).await;
+    let (also_held, second) = sealed(store, &others, false).await;
+    let before = store.reader();
+    let windows = vec![rows(&log, 0..300, "n").into()];
+    let group =
+        WriteGroup { windows, batches: vec![insertion(&log, "x")], staged: vec![first, second], ..Default::default() };
+    store.write_group(group.clone()).await.unwrap();
+    drop((held, also_held));
+    for (table, expected) in [(&orders, 2_000), (&others, 2_000), (&log, 301)] {
+        assert_eq!(Scan::of(table).try_run(&before).await.unwrap().keys().len(), 0, "a reader keeps its moment");
+        assert_eq!(count(store, table).await, expected);
+        assert_eq!(store.reader().estimate(table).unwrap().unwrap().entities, expected as u64);
+    }
+    for table in [&orders, &others] {
+        assert_eq!(stored(store, table, &key("00401", "")).await, properties([("n1", int(401))]));
+        assert_eq!(
+            store.insert_window(rows(table, 1_999..2_001, "m")).await.len(),
+            1,
+            "what is written later meets them"
+        );
+    }
+    assert!(store.write_group(group).await.is_err(), "they are staged no longer");
+    assert_eq!(count(store, &log).await, 301);
+}
+
+pub(super) async fn sealed_rows_are_left_out_where_their_group_is_refused(store: &Store) {
+    let (orders, others, log) = (new_table(store).await, table("Others"), table("Log"));
+    for table in [&others, &log] {
+        store.create_table(table).await.unwrap();
+    }
+    store.commit(insertion(&log, "x")).await.unwrap();
+    let (_held, first) = sealed(store, &orders, true).await;
+    let (_also_held, second) = sealed(store, &others, true).await;
+    let staged = vec![first, second];
+    let refused = WriteGroup { batches: vec![insertion(&log, "x")], staged: staged.clone(), ..Default::default() };
+    let is_it =
+        |error: &GroupError| matches!(error, GroupError::Rejected { batch: 0, reason: Rejection::EntityExists, .. });
+    assert!(store.write_group(refused).await.as_ref().is_err_and(is_it));
+    store.commit(insertion(&others, "of somebody else")).await.unwrap();
+    let group = WriteGroup { batches: vec![insertion(&log, "y")], staged: staged.clone(), ..Default::default() };
+    let refused = store.write_group(group).await;
+    assert!(matches!(&refused, Err(GroupError::NotEmpty { table }) if *table == others), "{refused:?}");
+    for (table, expected) in [(&orders, 0), (&others, 1), (&log, 1)] {
+        assert_eq!(count(store, table).await, expected);
+    }
+    // They still may come with another one.
+    let [first, _] = &staged[..] else { unreachable!("there are two") };
+    let group = WriteGroup { staged: vec![first.clone()], ..Default::default() };
+    store.write_group(group).await.unwrap();
+    assert_eq!(count(store, &orders).await, 2_000);
 }
 
 pub(super) async fn staged_rows_are_there_after_reopening<B: Durable>() {

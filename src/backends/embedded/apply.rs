@@ -36,7 +36,7 @@ pub(super) struct Commit<'a> {
     /// Tables as they are after it, under their numbers.
     pub(super) drafts: BTreeMap<u32, Draft>,
     /// Tables in whose places those of `live` are that have their names.
-    pub(super) replaced: &'a [Arc<TableMeta>],
+    pub(super) replaced: &'a [Replaced],
     /// What the transaction being added comes to: empty between two of them.
     changes: Vec<Change>,
     /// A row's bytes while they are made.
@@ -65,6 +65,13 @@ struct Change {
     after: Option<Entity>,
 }
 
+/// A table as it was, in whose place another one of its name comes.
+pub(super) struct Replaced {
+    pub(super) before: Arc<TableMeta>,
+    /// How much the other one holds, but for what is written to it.
+    pub(super) size: TableSize,
+}
+
 /// A write that was checked: what to write, and what is known once it is written.
 pub(super) struct Checked {
     pub(super) writes: OwnedWriteBatch,
@@ -88,7 +95,7 @@ impl<'a> Commit<'a> {
     /// One that writes about so much.
     pub(super) fn new(
         engine: &'a Engine,
-        (live, replaced): (&'a Live, &'a [Arc<TableMeta>]),
+        (live, replaced): (&'a Live, &'a [Replaced]),
         recorders: &'a Recorders,
         building: &'a Building,
         probe: &'a Probe,
@@ -211,7 +218,7 @@ impl<'a> Commit<'a> {
             }
             if let Some(before) = self.live.tables.get(&table.name) {
                 // What takes another's place is written whole.
-                if !self.replaced.iter().any(|replaced| replaced.name == table.name) {
+                if !self.replaced.iter().any(|replaced| replaced.before.name == table.name) {
                     table.put_changes(before, self.engine, &mut self.writes);
                 }
                 if table.differs(before) {
@@ -219,12 +226,13 @@ impl<'a> Commit<'a> {
                 }
             }
         }
-        for replaced in self.replaced {
-            let Some(table) = tables.get(&replaced.name) else { continue };
-            replaced.put_replaced(table, self.engine, &mut self.writes);
+        for Replaced { before, size: holds } in self.replaced {
+            let Some(table) = tables.get(&before.name) else { continue };
+            before.put_replaced(table, self.engine, &mut self.writes);
             table.note_change(self.live.commit + 1);
             if !sizes.iter().any(|(size, _)| Arc::ptr_eq(size, &table.size)) {
-                put_size(table.number, TableSize::default(), self.engine, &mut self.writes);
+                put_size(table.number, *holds, self.engine, &mut self.writes);
+                sizes.push((Arc::clone(&table.size), *holds));
             }
         }
         if !self.replaced.is_empty() {

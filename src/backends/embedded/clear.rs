@@ -14,7 +14,7 @@ impl Committer {
         let Some(emptied) = self.emptied(&[Emptied { table: name.clone(), unchanged_since }])? else { return Ok(None) };
         let checked = self.begin_on(&emptied.live, &emptied.before, 0).finish();
         self.write(checked)?;
-        emptied.before.iter().for_each(|table| table.condemn_segments());
+        emptied.condemn_segments();
         Ok(Some(rows))
     }
 }

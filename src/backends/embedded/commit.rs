@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::EmbeddedOptions;
 use super::analyze::{Found, Recorders, Recording};
-use super::apply::{Checked, Commit, find};
+use super::apply::{Checked, Commit, Replaced, find};
 use super::encoded::EncodedEntities;
 use super::encoded_window::EncodedWindow;
 use super::engine::{Engine, WriteError};
@@ -57,6 +57,8 @@ pub(super) enum Job {
     Stage(TableName, Reply<Option<Staging>>),
     /// Gives back what was not published.
     PublishStaged(Box<Filling>, Reply<Option<Box<Filling>>>),
+    /// All of it is in files, and a group may make it the table's.
+    SealStaged(Box<Filling>, Reply<()>),
     /// Removes all rows, if none was written behind this commit.
     Clear(TableName, u64, Reply<Option<u64>>),
     CreateTable(TableName, Reply<()>),
@@ -87,6 +89,7 @@ impl Job {
             Job::Insert(..)
             | Job::Stage(..)
             | Job::PublishStaged(..)
+            | Job::SealStaged(..)
             | Job::CreateTable(..)
             | Job::StartAnalyze(..)
             | Job::FinishAnalyze(..)
@@ -106,6 +109,7 @@ impl Job {
             Job::WriteGroup(group, _) => group.rows() + count(&group.batches),
             Job::Stage(..)
             | Job::PublishStaged(..)
+            | Job::SealStaged(..)
             | Job::Clear(..)
             | Job::CreateTable(..)
             | Job::DropTable(..)
@@ -132,7 +136,8 @@ impl Job {
             Job::Stage(_, reply) => drop(reply.send(Err(error))),
             Job::PublishStaged(_, reply) => drop(reply.send(Err(error))),
             Job::Clear(_, _, reply) => drop(reply.send(Err(error))),
-            Job::CreateTable(_, reply)
+            Job::SealStaged(_, reply)
+            | Job::CreateTable(_, reply)
             | Job::DropTable(_, reply)
             | Job::FinishAnalyze(_, _, reply)
             | Job::InstallSegments(_, reply)
@@ -293,6 +298,7 @@ impl Committer {
             Job::WriteGroup(group, reply) => answer(reply, self.write_group(group)),
             Job::Stage(name, reply) => answer(reply, self.stage(&name)),
             Job::PublishStaged(filling, reply) => answer(reply, self.publish_staged(filling)),
+            Job::SealStaged(filling, reply) => answer(reply, self.seal_staged(filling)),
             Job::Clear(name, unchanged_since, reply) => answer(reply, self.clear(&name, unchanged_since)),
             Job::CreateTable(name, reply) => answer(reply, self.create_table(name)),
             Job::DropTable(name, reply) => answer(reply, self.drop_table(&name)),
@@ -319,7 +325,7 @@ impl Committer {
     }
 
     /// The same, where other tables take the places of some.
-    pub(super) fn begin_on<'a>(&'a self, live: &'a Live, replaced: &'a [Arc<TableMeta>], rows: usize) -> Commit<'a> {
+    pub(super) fn begin_on<'a>(&'a self, live: &'a Live, replaced: &'a [Replaced], rows: usize) -> Commit<'a> {
         let Self { engine, recorders, building, probe, shared, .. } = self;
         Commit::new(engine, (live, replaced), recorders, building, probe, &*shared.clock, rows)
     }

@@ -5,21 +5,24 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 use tablegate_store::model::TableName;
-use tablegate_store::table::{Batch, CommitError, Emptied, GroupError, SeededHash, StoreError, WriteGroup};
+use tablegate_store::table::{
+    Batch, CommitError, Emptied, GroupError, SealedRows, SeededHash, StoreError, TableSize, WriteGroup,
+};
 
-use super::apply::{Commit, find};
+use super::apply::{Commit, Replaced, find};
 use super::commit::Committer;
 use super::encoded::EncodedEntities;
 use super::encoded_window::EncodedWindow;
 use super::insert::first_refused;
 use super::key_bytes;
-use super::meta::{Live, TableMeta};
+use super::meta::Live;
 
 /// A group as it is handed to the commit thread.
 pub(super) struct EncodedGroup {
     pub(super) windows: Vec<EncodedWindow>,
     pub(super) batches: Vec<Batch>,
     emptied: Vec<Emptied>,
+    staged: Vec<SealedRows>,
     /// Those tables that new rows come to in the places of the removed ones.
     refilled: Vec<TableName>,
 }
@@ -30,18 +33,18 @@ impl EncodedGroup {
     pub(super) fn new(group: WriteGroup) -> Result<Self, GroupError> {
         let tables = group.emptied.iter().map(|emptied| emptied.table.clone());
         let refilled: Vec<TableName> = tables.filter(|table| group.refills(table)).collect();
-        let WriteGroup { windows, batches, emptied } = group;
+        let WriteGroup { windows, batches, emptied, staged } = group;
         // Where a table is refilled all may have to be done row by row.
         let keeps_values = !refilled.is_empty();
         let windows = windows.into_iter().map(|window| EncodedWindow::new(window, keeps_values)).collect();
-        let group = Self { windows, batches, emptied, refilled };
+        let group = Self { windows, batches, emptied, staged, refilled };
         group.check_disjoint()?;
         Ok(group)
     }
 
     fn into_group(self) -> WriteGroup {
-        let Self { windows, batches, emptied, .. } = self;
-        WriteGroup { windows: windows.into_iter().map(EncodedWindow::into_window).collect(), batches, emptied }
+        let Self { windows, batches, emptied, staged, .. } = self;
+        WriteGroup { windows: windows.into_iter().map(EncodedWindow::into_window).collect(), batches, emptied, staged }
     }
 
     /// How many rows the windows have.
@@ -115,10 +118,18 @@ impl EncodedGroup {
     }
 }
 
-/// Tables that have numbers without rows, and what they were before.
-pub(super) struct WithEmptied {
+/// What is known when some tables have other numbers: those that are emptied none with rows, the others one under which rows were
+/// written ahead.
+pub(super) struct Renumbered {
     pub(super) live: Live,
-    pub(super) before: Vec<Arc<TableMeta>>,
+    pub(super) before: Vec<Replaced>,
+}
+
+impl Renumbered {
+    /// It is written.
+    pub(super) fn condemn_segments(&self) {
+        self.before.iter().for_each(|table| table.before.condemn_segments());
+    }
 }
 
 /// Whether no two windows of a table reach into each other, so that no key can be in both.
@@ -138,21 +149,24 @@ impl Committer {
             let of_table = group.windows.iter().filter(|window| window.table() == table);
             self.give_up_outdated(table, &of_table.map(EncodedWindow::keys).collect::<Vec<_>>())?;
         }
-        let emptied = self.emptied(&group.emptied)?;
-        let before: &[Arc<TableMeta>] = emptied.as_ref().map_or(&[], |emptied| &emptied.before);
+        let mut renumbered = self.emptied(&group.emptied)?;
+        if !group.staged.is_empty() {
+            renumbered = Some(self.with_staged(renumbered, &group.staged)?);
+        }
+        let before: &[Replaced] = renumbered.as_ref().map_or(&[], |renumbered| &renumbered.before);
         // Somebody has written to a table that is refilled since its rows were removed: it is about each row what becomes of it.
-        if group.refilled.iter().any(|table| before.iter().all(|empty| empty.name != *table)) {
+        if group.refilled.iter().any(|table| before.iter().all(|empty| empty.before.name != *table)) {
             let (batches, counting) =
                 group.into_group().into_batches().map_err(|error| StoreError::Unavailable(error.to_string()))?;
             return self.commit_group(batches).map(drop).map_err(|error| counting.of_group(error));
         }
-        let live = emptied.as_ref().map_or(&self.live, |emptied| &emptied.live);
+        let live = renumbered.as_ref().map_or(&self.live, |renumbered| &renumbered.live);
         let mut commit = self.begin_on(live, before, group.rows());
         let mut batches = 0;
         // New rows of one table after the other.
         let mut new: Vec<EncodedEntities> = Vec::new();
         for mut window in group.windows {
-            let is_emptied = before.iter().any(|table| table.name == *window.table());
+            let is_emptied = before.iter().any(|table| table.before.name == *window.table());
             if is_emptied {
                 window.set_table(find(&live.tables, window.table())?.number);
             }
@@ -193,29 +207,35 @@ impl Committer {
         }
         let checked = commit.finish();
         self.write(checked)?;
-        emptied.iter().flat_map(|emptied| &emptied.before).for_each(|table| table.condemn_segments());
+        self.forget_published(&group.staged);
+        renumbered.iter().for_each(Renumbered::condemn_segments);
         Ok(())
     }
 
     /// What is known when these tables are empty; `None` where there is none that is as it was.
-    pub(super) fn emptied(&self, emptied: &[Emptied]) -> Result<Option<WithEmptied>, StoreError> {
+    pub(super) fn emptied(&self, emptied: &[Emptied]) -> Result<Option<Renumbered>, StoreError> {
         let mut before = Vec::new();
         for Emptied { table, unchanged_since } in emptied {
             let table = find(&self.live.tables, table)?;
             if table.changed() <= *unchanged_since {
-                before.push(Arc::clone(table));
+                before.push(Replaced { before: Arc::clone(table), size: TableSize::default() });
             }
         }
         if before.is_empty() {
             return Ok(None);
         }
-        let mut live = Live { commit: self.live.commit, ..self.live.next() };
-        for table in &before {
+        let mut live = self.still_live();
+        for Replaced { before: table, .. } in &before {
             let empty = table.renumbered(live.take_number(&table.name, &self.engine)?);
             live.dropped.push(table.number);
             Arc::make_mut(&mut live.tables).insert(table.name.clone(), Arc::new(empty));
         }
-        Ok(Some(WithEmptied { live, before }))
+        Ok(Some(Renumbered { live, before }))
+    }
+
+    /// What is known, to begin a commit on once it is changed.
+    pub(super) fn still_live(&self) -> Live {
+        Live { commit: self.live.commit, ..self.live.next() }
     }
 
     /// The transactions of a window under one of whose keys there is a row.

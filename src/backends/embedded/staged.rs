@@ -9,10 +9,11 @@ use std::sync::{Arc, Weak};
 
 use fjall::OwnedWriteBatch;
 use tablegate_store::model::{Span, TableName};
-use tablegate_store::table::{StoreError, TableSize};
+use tablegate_store::table::{GroupError, SealedRows, StoreError, TableSize};
 
-use super::apply::{Checked, find};
+use super::apply::{Checked, Replaced, find};
 use super::commit::Committer;
+use super::group::Renumbered;
 use super::key_bytes;
 use super::meta::{Live, TableMeta, put_next_number};
 use super::size::put_size;
@@ -26,6 +27,8 @@ pub(super) struct Staged {
     number: u32,
     /// Whether anybody still cares.
     held: Weak<Writer>,
+    /// All of it, where no more comes: nothing of it waits to be written.
+    sealed: Option<Filling>,
 }
 
 impl Committer {
@@ -44,7 +47,7 @@ impl Committer {
         live.put_head(&self.engine, &mut writes);
         self.write(Checked { writes, live, sizes: Vec::new() })?;
         let writer = Arc::new(self.staging_writer());
-        self.staged.push(Staged { base, number, held: Arc::downgrade(&writer) });
+        self.staged.push(Staged { base, number, held: Arc::downgrade(&writer), sealed: None });
         Ok(Some(Staging { writer, filling: Filling::new(table, self.live.last) }))
     }
 
@@ -53,13 +56,11 @@ impl Committer {
     pub(super) fn publish_staged(&mut self, mut filling: Box<Filling>) -> Result<Option<Box<Filling>>, StoreError> {
         self.check_usable()?;
         let number = filling.table.number;
-        let place = self.staged.iter().position(|staged| staged.number == number).ok_or_else(forgotten)?;
-        let base = Arc::clone(&self.staged[place].base);
-        let is_unchanged = self.live.tables.get(&base.name).is_some_and(|now| Arc::ptr_eq(now, &base));
-        if !is_unchanged || !self.is_empty(&base)? {
+        let base = Arc::clone(&self.staged_under(number)?.base);
+        if !self.is_still_empty(&base)? {
             return Ok(Some(filling));
         }
-        self.staged.swap_remove(place);
+        self.staged.retain(|staged| staged.number != number);
         let mut writes = self.engine.batch();
         let put = |key: &[u8], row: &[u8]| {
             writes.insert(self.engine.rows_of(key), key, row);
@@ -70,6 +71,52 @@ impl Committer {
         let live = Live { last: last.max(self.live.last), ..self.live.next() };
         self.replace(&base, table, growth.of(TableSize::default()), live, writes)?;
         Ok(None)
+    }
+
+    /// No more comes of what is written ahead.
+    pub(super) fn seal_staged(&mut self, filling: Box<Filling>) -> Result<(), StoreError> {
+        self.check_usable()?;
+        let number = filling.table.number;
+        let staged = self.staged.iter_mut().find(|staged| staged.number == number).ok_or_else(forgotten)?;
+        staged.sealed = Some(*filling);
+        Ok(())
+    }
+
+    /// What is known when sealed rows are their tables', besides others that have new numbers.
+    pub(super) fn with_staged(
+        &self,
+        others: Option<Renumbered>,
+        sealed: &[SealedRows],
+    ) -> Result<Renumbered, GroupError> {
+        let mut all = others.unwrap_or_else(|| Renumbered { live: self.still_live(), before: Vec::new() });
+        for SealedRows { table: name, number, .. } in sealed {
+            let Staged { base, sealed, .. } = self.staged_under(*number)?;
+            let filling = sealed.as_ref().ok_or_else(forgotten)?;
+            if !self.is_still_empty(base)? {
+                return Err(GroupError::NotEmpty { table: name.clone() });
+            }
+            all.live.last = all.live.last.max(filling.last);
+            all.live.dropped.push(base.number);
+            Arc::make_mut(&mut all.live.tables).insert(base.name.clone(), Arc::new(filling.table.clone()));
+            let size = filling.growth.of(TableSize::default());
+            all.before.push(Replaced { before: Arc::clone(base), size });
+        }
+        Ok(all)
+    }
+
+    /// These are their tables' now.
+    pub(super) fn forget_published(&mut self, sealed: &[SealedRows]) {
+        self.staged.retain(|staged| sealed.iter().all(|published| published.number != staged.number));
+    }
+
+    fn staged_under(&self, number: u32) -> Result<&Staged, StoreError> {
+        self.staged.iter().find(|staged| staged.number == number).ok_or_else(forgotten)
+    }
+
+    /// Whether a table is what it was, and nothing is in it.
+    fn is_still_empty(&self, base: &Arc<TableMeta>) -> Result<bool, StoreError> {
+        let is_unchanged = self.live.tables.get(&base.name).is_some_and(|now| Arc::ptr_eq(now, base));
+        Ok(is_unchanged && self.is_empty(base)?)
     }
 
     /// Another table of its name, which holds so much, takes the place of one, whose rows are removed in time, together

@@ -284,6 +284,15 @@ impl StagedRows for EmbeddedRows {
         })
     }
 
+    async fn seal(&self) -> Result<u32, StoreError> {
+        let mut place = self.progress.lock().await;
+        let filling = std::mem::replace(&mut *place, Progress::Ended).into_filling().await?;
+        let filling = ended(self.begin(filling, None)).await?;
+        let jobs = self.jobs.upgrade().ok_or(StoreError::ShuttingDown)?;
+        super::ask(&jobs, |reply| Job::SealStaged(Box::new(filling), reply)).await??;
+        Ok(self.number)
+    }
+
     async fn insert(&self, committed: &(dyn Fn(usize, usize) + Send + Sync)) -> Result<(), CommitError> {
         let filling = std::mem::replace(&mut *self.progress.lock().await, Progress::Ended).into_filling().await?;
         let filling = ended(self.begin(filling, None)).await?;

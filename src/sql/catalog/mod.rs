@@ -29,6 +29,7 @@ mod found;
 mod load;
 mod oids;
 mod others;
+mod overlaid;
 mod parts;
 mod scratch;
 mod sequence;
@@ -188,6 +189,11 @@ impl Catalog {
             let message = format!("schema \"{}\" does not exist", place.schema());
             SqlError::new(ErrorKind::UndefinedSchema, message)
         })
+    }
+
+    /// The version of what a transaction with these changes sees: see [`CatalogView::version`].
+    pub fn version_with(&self, staged: &StagedCatalog, own: &SessionCatalog) -> u64 {
+        if staged.is_empty() && own.is_empty() { self.version() } else { self.moment().version_with(staged, own) }
     }
 
     /// The version of what is committed: see [`CatalogView::version`].

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::overlaid::Overlaid;
 use super::staged::StagedCatalog;
 use super::state::State;
 use super::{Catalog, declaration::Declaration};
@@ -18,6 +19,7 @@ pub struct SessionCatalog {
     state: Arc<State>,
     public_first: bool,
     mounts: Arc<[MountName]>,
+    overlaid: Overlaid,
 }
 
 impl SessionCatalog {
@@ -28,7 +30,13 @@ impl SessionCatalog {
 
     /// Without a session.
     pub fn none() -> Self {
-        Self { place: Place::Temporary(0), state: Arc::default(), public_first: false, mounts: Arc::default() }
+        Self {
+            place: Place::Temporary(0),
+            state: Arc::default(),
+            public_first: false,
+            mounts: Arc::default(),
+            overlaid: Overlaid::default(),
+        }
     }
 
     /// Where its objects are.
@@ -43,13 +51,18 @@ impl SessionCatalog {
 
     /// Says whether `search_path` looks for them behind the others.
     pub fn look_behind_public(&mut self, behind: bool) {
-        self.public_first = behind;
+        if self.public_first != behind {
+            self.public_first = behind;
+            // Names mean others.
+            self.overlaid = Overlaid::default();
+        }
     }
 
     /// Takes a transaction's changes of temporary objects for committed.
     pub(crate) fn apply(&mut self, temporary: &StagedCatalog) {
         if !temporary.is_empty() {
             self.state = Arc::new(temporary.applied_to(&self.state));
+            self.overlaid = Overlaid::default();
         }
     }
 
@@ -68,9 +81,11 @@ impl SessionCatalog {
         if self.is_empty() {
             return base.clone();
         }
-        let mut state = State::clone(base);
-        state.add_all(&self.state);
-        Arc::new(state)
+        self.overlaid.over(base, |base| {
+            let mut state = base.clone();
+            state.add_all(&self.state);
+            state
+        })
     }
 
     /// Where names without a schema are looked for.

@@ -16,6 +16,7 @@ use super::claims::Claim;
 use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found::found_oid;
+use super::overlaid::Overlaid;
 use super::scratch::{ScratchTable, is_temporary_oid};
 use super::sequence::{Sequence, SequenceState};
 use super::state::{DeclaredTable, State};
@@ -54,6 +55,7 @@ pub struct StagedCatalog {
     seen: BTreeMap<PlacedName, Seen>,
     /// That others know of changes before they are committed.
     announcements: Vec<Arc<Announcement>>,
+    overlaid: Overlaid,
 }
 
 #[derive(Debug, Clone)]
@@ -99,6 +101,7 @@ impl StagedCatalog {
     /// # Errors
     /// XX001 when the declaration contradicts itself.
     pub fn put(&mut self, declaration: Declaration) -> SqlResult<()> {
+        self.overlaid = Overlaid::default();
         let name = declaration.placed_name();
         self.tables.insert(name, Some(Arc::new(DeclaredTable::new(declaration, None)?)));
         Ok(())
@@ -106,16 +109,19 @@ impl StagedCatalog {
 
     /// Takes away a declaration.
     pub fn remove(&mut self, name: PlacedName) {
+        self.overlaid = Overlaid::default();
         self.tables.insert(name, None);
     }
 
     /// Declares a sequence anew: it goes on where it stands.
     pub fn put_sequence(&mut self, sequence: Sequence) {
+        self.overlaid = Overlaid::default();
         self.sequences.insert(sequence.placed_name(), Some(Arc::new(sequence)));
     }
 
     /// Declares a sequence that is new, or that begins again from this state.
     pub fn start_sequence(&mut self, sequence: Sequence, state: SequenceState) {
+        self.overlaid = Overlaid::default();
         self.recounted.remove(&sequence.placed_name());
         self.counters.insert(sequence.placed_name(), Arc::new(Mutex::new(state)));
         self.put_sequence(sequence);
@@ -137,27 +143,32 @@ impl StagedCatalog {
     }
 
     pub fn remove_sequence(&mut self, name: PlacedName) {
+        self.overlaid = Overlaid::default();
         self.counters.remove(&name);
         self.sequences.insert(name, None);
     }
 
     /// Declares a view, or declares it anew.
     pub fn put_view(&mut self, view: View) {
+        self.overlaid = Overlaid::default();
         self.views.insert(view.placed_name(), Some(Arc::new(view)));
     }
 
     pub fn remove_view(&mut self, name: PlacedName) {
+        self.overlaid = Overlaid::default();
         self.views.insert(name, None);
     }
 
     /// Says who owns an object and what is granted on it.
     pub fn put_access(&mut self, place: Place, mut access: Access) {
+        self.overlaid = Overlaid::default();
         access.place = place;
         self.accesses.insert(access.oid, Arc::new(access));
     }
 
     /// Puts these in the place of all comments on schemas and databases.
     pub fn put_comments(&mut self, comments: SharedComments) {
+        self.overlaid = Overlaid::default();
         self.comments = Some(Arc::new(comments));
     }
 
@@ -169,11 +180,13 @@ impl StagedCatalog {
 
     /// A found table is no more what its name means.
     pub fn give_up(&mut self, stored: StoredTable) {
+        self.overlaid = Overlaid::default();
         self.given_up.insert(stored);
     }
 
     /// Keeps a stored table that was made for this transaction until it ends.
     pub(crate) fn keep(&mut self, made: MadeTable) {
+        self.overlaid = Overlaid::default();
         match made {
             MadeTable::Fresh(fresh) => self.fresh.push(Arc::new(fresh)),
             MadeTable::Scratch(scratch) => {
@@ -192,6 +205,7 @@ impl StagedCatalog {
 
     /// Keeps the right to change what a name means, as it is in this state, until the transaction ends.
     pub(super) fn hold_of(&mut self, claim: Claim, base: &State) {
+        self.overlaid = Overlaid::default();
         let name = claim.name().clone();
         let seen = Seen { table: base.tables.get(&name).cloned(), sequence: base.sequences.get(&name).cloned() };
         self.seen.entry(name).or_insert(seen);
@@ -244,7 +258,7 @@ impl StagedCatalog {
 
     /// What the transaction sees over what is committed.
     pub(super) fn over(&self, base: Arc<State>) -> Arc<State> {
-        if self.is_empty() { base } else { Arc::new(self.applied_to(&base)) }
+        if self.is_empty() { base } else { self.overlaid.over(&base, |base| self.applied_to(base)) }
     }
 
     /// The changes that all sessions see, and those of temporary tables. A commit of the first keeps the second.
@@ -268,7 +282,8 @@ impl StagedCatalog {
             ..Self::default()
         };
         let scratch = BTreeMap::new();
-        (Self { tables, sequences, views, counters, accesses, scratch, ..self }, temporary)
+        let overlaid = Overlaid::default();
+        (Self { tables, sequences, views, counters, accesses, scratch, overlaid, ..self }, temporary)
     }
 
     /// The state after the changes, and the stored tables that no table of it uses any more.

@@ -22,7 +22,7 @@ use crate::relation::Relation;
 /// Everything declared, and the stored tables that must not be shown.
 #[derive(Debug, Default, Clone)]
 pub(super) struct State {
-    /// Of what is committed: another number after each change.
+    /// Of what is committed: another number after each change. Of what a session sees over it: see [`super::overlaid`].
     pub version: u64,
     pub tables: DeclaredTables,
     pub sequences: BTreeMap<PlacedName, Arc<Sequence>>,

@@ -43,21 +43,20 @@ impl CatalogMoment {
         Self { reader, mounts, state: parts.joined(public, states), parts: Arc::clone(parts) }
     }
 
-    /// The version of what was committed then: see [`CatalogView::version`].
-    pub fn version(&self) -> u64 {
-        self.state.version
-    }
-
     /// Whether a table of these rows was declared then.
     pub fn has_stored(&self, stored: &StoredTable) -> bool {
         self.state.owner_of(stored).is_some()
     }
 
+    /// The version of what a transaction with these changes sees of it: see [`CatalogView::version`].
+    pub fn version_with(&self, staged: &StagedCatalog, own: &SessionCatalog) -> u64 {
+        staged.over(own.over(&self.state)).version
+    }
+
     /// What a transaction with these changes sees of it.
     pub fn view(&self, staged: &StagedCatalog, own: &SessionCatalog) -> (Readers, CatalogView) {
         let state = staged.over(own.over(&self.state));
-        let is_committed = Arc::ptr_eq(&state, &self.state);
-        let catalog = CatalogView { is_committed, ..CatalogView::new(state, self.parts.clone(), own.search()) };
+        let catalog = CatalogView::new(state, self.parts.clone(), own.search());
         (Readers::new(self.reader.clone(), self.mounts.clone(), self.parts.common().stores.clone()), catalog)
     }
 }
@@ -69,19 +68,16 @@ pub struct CatalogView {
     parts: Arc<Parts>,
     search: Search,
     written: BTreeMap<StoredTable, Arc<ObservedSchema>>,
-    /// Nothing of a transaction or a session lies over what is committed.
-    is_committed: bool,
 }
 
 impl CatalogView {
     pub(super) fn new(state: Arc<State>, parts: Arc<Parts>, search: Search) -> Self {
-        Self { state, parts, search, written: BTreeMap::new(), is_committed: false }
+        Self { state, parts, search, written: BTreeMap::new() }
     }
 
-    /// The version of what is committed, where nothing else is seen: what is declared, and what names mean, is the same
-    /// in all views of one version.
-    pub fn version(&self) -> Option<u64> {
-        self.is_committed.then_some(self.state.version)
+    /// What is declared, and what names mean, is the same in all views of one version of one session.
+    pub fn version(&self) -> u64 {
+        self.state.version
     }
 
     /// Over what the transaction has written to found and open tables: their columns hold its values too.

@@ -56,7 +56,20 @@ impl Writes<'_> {
         {
             return Ok(false);
         }
-        self.collect(entities.into())
+        let new = entities.clone();
+        let is_collected = self.collect(entities.into())?;
+        self.write_ahead(new).await?;
+        Ok(is_collected)
+    }
+
+    /// Writes the rows that were collected last ahead of the commit, where the table is empty.
+    async fn write_ahead(&mut self, new: NewEntities) -> SqlResult<()> {
+        let table = &self.relation.stored;
+        if let WriteMode::Block(transaction) | WriteMode::Implicit(transaction) = &mut self.mode {
+            let store = Arc::clone(transaction.claims().store_of(&self.relation)?);
+            transaction.writes_mut().write_ahead(table, &store, new).await;
+        }
+        Ok(())
     }
 
     /// Whether new rows come to a table that the block has emptied, be it under the keys of removed rows, and are locked: nobody

@@ -65,15 +65,13 @@ impl Default for CurrentIn {
 }
 
 impl CurrentIn {
-    pub(crate) fn is(&self, version: Option<u64>) -> bool {
-        version == Some(self.0.load(Ordering::Relaxed))
+    pub(crate) fn is(&self, version: u64) -> bool {
+        version == self.0.load(Ordering::Relaxed)
     }
 
     /// What depends on these relations is current in this version. Columns that are observed change without the catalogue.
-    pub(crate) fn set<'r>(&self, version: Option<u64>, mut relations: impl Iterator<Item = &'r Arc<Relation>>) {
-        if let Some(version) = version
-            && relations.all(is_declared)
-        {
+    pub(crate) fn set<'r>(&self, version: u64, mut relations: impl Iterator<Item = &'r Arc<Relation>>) {
+        if relations.all(is_declared) {
             self.0.store(version, Ordering::Relaxed);
         }
     }

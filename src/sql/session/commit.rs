@@ -38,7 +38,7 @@ impl Session {
         Box::pin(self.write_unseen(&mut writes)).await?;
         let _memory = self.engine.write_space().commits().wait_for(writes.bytes()).await;
         let mut group = CommitGroup::default();
-        group.add_writes(writes)?;
+        group.add_writes(writes, catalog.is_empty()).await?;
         if !observed.breaches().is_empty() {
             let recorder = self.engine.recorder();
             group.add_own(recorder.batch(&self.client(), observed, footprint, self.engine.now())?);

@@ -40,7 +40,7 @@ pub struct Repeated {
 /// A text with the types of its parameters, which is to be planned.
 pub struct NewText {
     key: String,
-    /// Of the catalogue that it is planned with.
+    /// Of the catalogue that it is planned with; `None` for one that is not remembered.
     version: Option<u64>,
 }
 
@@ -130,7 +130,7 @@ impl Session {
             {
                 return None;
             }
-            let version = self.catalog_version()?;
+            let version = self.catalog_version();
             let mut lifted = lifted(text)?;
             let length = lifted.text.len();
             for constant in &lifted.constants {
@@ -188,13 +188,13 @@ impl Session {
         let version = self.catalog_version();
         let is_failed = self.transaction_status() == TransactionStatus::Failed;
         if let Some(Is::Planned { prepared, version: of }) = self.repeated.get(&key)
-            && version == Some(*of)
+            && version == *of
             && !is_failed
             && prepared.is_of_style(self.settings.style())
         {
             return Ok(Arc::clone(prepared));
         }
-        Err(NewText { key, version })
+        Err(NewText { key, version: Some(version) })
     }
 
     /// Remembers what a text was planned as.
@@ -204,13 +204,13 @@ impl Session {
         }
     }
 
-    /// The version of the catalogue that a statement sees; `None` where it sees something of its own over it.
-    pub(super) fn catalog_version(&self) -> Option<u64> {
-        if !self.own.is_empty() || !self.transaction.catalog().is_untouched() {
-            return None;
+    /// The version of the catalogue that a statement sees.
+    pub(super) fn catalog_version(&self) -> u64 {
+        let (staged, own) = (self.transaction.catalog(), &self.own);
+        match self.transaction.snapshot() {
+            Some(snapshot) => snapshot.moment.version_with(staged, own),
+            None => self.engine.catalog().version_with(staged, own),
         }
-        let moment = self.transaction.snapshot().map(|snapshot| snapshot.moment.version());
-        Some(moment.unwrap_or_else(|| self.engine.catalog().version()))
     }
 
     /// The statement with parameters for its constants; `None` when they do not mean the same there.

@@ -89,7 +89,9 @@ impl Commits {
         match error {
             None => tallies.iter().for_each(|tally| self.add(tally)),
             Some(GroupError::Rejected { reason, .. }) => self.add_rejected(*reason),
-            Some(GroupError::DuplicateKey { .. } | GroupError::Store(_)) => self.failed.add_one(),
+            Some(GroupError::DuplicateKey { .. } | GroupError::NotEmpty { .. } | GroupError::Store(_)) => {
+                self.failed.add_one();
+            }
         }
     }
 
@@ -148,14 +150,6 @@ impl Tally {
         Self { table: StoredTable::new(place, batch.table().clone()), egts: 1, operations }
     }
 
-    fn of_new(place: Place, entities: &NewEntities) -> Self {
-        Self {
-            table: StoredTable::new(place, entities.table().clone()),
-            egts: entities.transactions() as u64,
-            operations: [entities.len() as u64, 0, 0, 0],
-        }
-    }
-
     fn of_window(place: Place, window: &EntityWindow) -> Self {
         let rows = window.keys().len() as u64;
         let operations = match window {
@@ -167,6 +161,11 @@ impl Tally {
         };
         let table = StoredTable::new(place, window.table().clone());
         Self { table, egts: window.transactions() as u64, operations }
+    }
+
+    /// New rows: so many transactions, and so many entities.
+    fn of_new(place: Place, table: &TableName, (egts, rows): (usize, usize)) -> Self {
+        Self { table: StoredTable::new(place, table.clone()), egts: egts as u64, operations: [rows as u64, 0, 0, 0] }
     }
 
     /// Takes what another one counted, of the same table.
@@ -219,7 +218,7 @@ impl StoreLayer for CountedStore {
     }
 
     async fn insert_window(&self, entities: NewEntities) -> Refusals {
-        let mut tally = Tally::of_new(self.place, &entities);
+        let mut tally = Tally::of_new(self.place, entities.table(), (entities.transactions(), entities.len()));
         let sizes: Vec<u64> =
             (0..entities.transactions()).map(|index| entities.transaction(index).len() as u64).collect();
         let outcome = self.store.insert_window(entities).await;
@@ -258,8 +257,9 @@ impl StoreLayer for CountedStore {
 
     async fn write_group(&self, group: WriteGroup) -> Result<(), GroupError> {
         let of_windows = group.windows.iter().map(|window| Tally::of_window(self.place, window));
-        let tallies: Vec<Tally> =
-            of_windows.chain(group.batches.iter().map(|batch| Tally::of(self.place, batch))).collect();
+        let of_batches = group.batches.iter().map(|batch| Tally::of(self.place, batch));
+        let of_staged = group.staged.iter().map(|sealed| Tally::of_new(self.place, &sealed.table, sealed.extent));
+        let tallies: Vec<Tally> = of_windows.chain(of_batches).chain(of_staged).collect();
         let committed = self.store.write_group(group).await;
         self.commits.add_group(&tallies, committed.as_ref().err());
         committed
@@ -277,8 +277,7 @@ struct CountedRows {
 
 impl CountedRows {
     fn count(&self, egts: usize, rows: usize) {
-        let operations = [rows as u64, 0, 0, 0];
-        self.commits.add(&Tally { table: self.table.clone(), egts: egts as u64, operations });
+        self.commits.add(&Tally::of_new(self.table.place, &self.table.name, (egts, rows)));
     }
 
     fn written(&self) -> MutexGuard<'_, (usize, usize)> {
@@ -307,6 +306,10 @@ impl StagedRows for CountedRows {
             self.count(egts, rows);
         }
         Ok(is_published)
+    }
+
+    async fn seal(&self) -> Result<u32, StoreError> {
+        self.rows.seal().await
     }
 
     async fn insert(&self, committed: &(dyn Fn(usize, usize) + Send + Sync)) -> Result<(), CommitError> {

@@ -161,6 +161,11 @@ impl ColumnWrites {
         self.windows.iter().filter(|window| window.removes()).flat_map(|window| window.versions())
     }
 
+    /// Whether all of them are new rows.
+    pub(super) fn are_new(&self) -> bool {
+        self.windows.iter().all(|window| window.entities.as_new().is_some())
+    }
+
     pub(super) fn has_new(&self) -> bool {
         self.windows.iter().any(|window| window.entities.as_new().is_some())
     }

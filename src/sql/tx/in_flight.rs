@@ -549,6 +549,8 @@ impl Failure {
             GroupError::DuplicateKey { key, .. } => {
                 Self::of(CommitError::Rejected { index: 0, key, reason: Rejection::EntityExists }, &[])
             }
+            // No statement hands over rows that are written ahead in a group.
+            GroupError::NotEmpty { .. } => Self::of(StoreError::Unavailable(error.to_string()).into(), &[]),
             GroupError::Store(error) => Self::of(error.into(), &[]),
         }
     }

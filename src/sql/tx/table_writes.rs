@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use tablegate_store::model::{ETag, EntityKey};
-use tablegate_store::table::{EntityWindow, NewEntities, ObservedSchema, Operation};
+use tablegate_store::table::{EntityWindow, NewEntities, ObservedSchema, Operation, TableStore};
 use tablegate_types::error::SqlResult;
 
 use super::OwnWrites;
+use super::ahead_of_commit::AheadOfCommit;
 use super::column_writes::{ColumnWindow, ColumnWrites};
 use super::held_back_space::{HeldBackSpace, Taken};
 use super::layers::{Layers, Moment};
@@ -26,6 +27,7 @@ pub(super) struct TableWrites {
     empties_since: Option<u64>,
     /// The keys of rows that came since as columns, be it under the keys of removed ones. `None` also where they are not known.
     refilled: Option<SeenKeys>,
+    ahead: AheadOfCommit,
     /// What all of it takes until it is committed.
     bytes: usize,
     /// What was written to an open table. It may hold more than is still to be written, never less.
@@ -49,18 +51,20 @@ pub(super) struct Columns {
     pub windows: Vec<(EntityWindow, Taken)>,
     /// Where the rows that they remove are all that the table had at one commit of the store: that.
     pub empties_since: Option<u64>,
+    /// Where all of them are written ahead, too.
+    pub ahead: Option<AheadOfCommit>,
 }
 
 impl TableWrites {
     /// Nothing yet.
     pub(super) fn new(relation: &Arc<Relation>) -> Self {
         let (rows, columns, observed) = (Layers::default(), ColumnWrites::default(), Arc::default());
-        let relation = Arc::clone(relation);
-        Self { relation, rows, columns, empties_since: None, refilled: None, bytes: 0, observed }
+        let (relation, ahead) = (Arc::clone(relation), AheadOfCommit::default());
+        Self { relation, rows, columns, empties_since: None, refilled: None, ahead, bytes: 0, observed }
     }
 
     pub(super) fn mark(&self) -> TableMark {
-        let Self { relation, rows, columns, empties_since, refilled: _, bytes, observed } = self;
+        let Self { relation, rows, columns, empties_since, refilled: _, ahead: _, bytes, observed } = self;
         TableMark {
             relation: Arc::clone(relation),
             rows: rows.moment(),
@@ -80,6 +84,7 @@ impl TableWrites {
             columns: columns.clone(),
             empties_since: *empties_since,
             refilled: None,
+            ahead: AheadOfCommit::default(),
             bytes: *bytes,
             observed: Arc::clone(observed),
         }
@@ -95,9 +100,20 @@ impl TableWrites {
         OwnWrites::new(self.rows.moment(), self.columns.clone(), Arc::clone(&self.observed))
     }
 
-    /// What all of it takes until it is committed.
+    /// What all of it takes when it is committed: nothing where it is written ahead.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes
+        if self.is_ahead() { 0 } else { self.bytes }
+    }
+
+    fn is_ahead(&self) -> bool {
+        self.rows.is_untouched() && self.ahead.has_all(&self.columns)
+    }
+
+    /// Writes the last of the columns, which are these new rows, ahead of the commit, as far as all others are.
+    pub(super) async fn write_ahead(&mut self, store: &Arc<dyn TableStore>, new: NewEntities) {
+        if self.rows.is_untouched() && self.empties_since.is_none() {
+            self.ahead.push(store, &self.relation.stored.name, &self.columns, new).await;
+        }
     }
 
     /// Whether something is collected. Rows that were taken back may be counted where there are columns.
@@ -193,21 +209,22 @@ impl TableWrites {
 
     /// The columns that are to be written, and the operations that commit what stands above them.
     pub(super) fn into_parts(self) -> (Columns, impl Iterator<Item = SqlResult<Operation>>) {
-        let is_refilled = self.is_refilled();
-        let Self { rows, columns, empties_since, .. } = self;
+        let (is_refilled, is_ahead) = (self.is_refilled(), self.is_ahead());
+        let Self { rows, columns, empties_since, ahead, .. } = self;
         if rows.is_untouched() {
-            return (Columns { windows: columns.into_windows(), empties_since }, operations(rows));
+            let ahead = is_ahead.then_some(ahead);
+            return (Columns { windows: columns.into_windows(), empties_since, ahead }, operations(rows));
         }
         match columns.without(|key| rows.get(key).is_some()) {
             // A row that is removed, has come again, and was written once more, is in two columns and above them.
             Some(left) if !is_refilled || left.len() == columns.len() => {
                 // What is written in the places of removed rows stands for their removals.
                 let empties_since = empties_since.filter(|_| left.len() == columns.len());
-                (Columns { windows: left.into_windows(), empties_since }, operations(rows))
+                (Columns { windows: left.into_windows(), empties_since, ahead: None }, operations(rows))
             }
             _ => {
                 let all = Layers::at(&columns.below(rows.moment()));
-                (Columns { windows: Vec::new(), empties_since: None }, operations(all))
+                (Columns { windows: Vec::new(), empties_since: None, ahead: None }, operations(all))
             }
         }
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tablegate_store::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity};
-use tablegate_store::table::{EntityWindow, NewEntities, Operation, payload};
+use tablegate_store::table::{EntityWindow, NewEntities, Operation, TableStore, payload};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::OwnWrites;
@@ -226,7 +226,7 @@ impl WriteSet {
         self.put(relation, entity.key, base, Some(values), replaces, now)
     }
 
-    /// What all that is to be committed takes.
+    /// What all that is to be committed takes, but for what is written ahead.
     pub(crate) fn bytes(&self) -> usize {
         let seen = self.tables.iter().filter(|(name, _)| self.rules(name) != Rules::Unseen);
         seen.map(|(_, table)| table.bytes()).sum()
@@ -251,6 +251,13 @@ impl WriteSet {
         self.totals.add_columns(rules, name, &window);
         table_of(&mut self.tables, relation).push(window);
         Ok(())
+    }
+
+    /// The last columns of a table were these new rows: they are written ahead of the commit, where that can be.
+    pub(crate) async fn write_ahead(&mut self, table: &StoredTable, store: &Arc<dyn TableStore>, new: NewEntities) {
+        if let Some(table) = self.tables.get_mut(table) {
+            table.write_ahead(store, new).await;
+        }
     }
 
     /// A statement has removed all rows that a table had at this commit of the store, which were so many.
@@ -387,13 +394,18 @@ impl WriteSet {
         self.tables.get(table)?.get(key)
     }
 
+    /// More than so much is not committed at once.
+    pub(super) fn most_bytes(&self) -> usize {
+        self.keeper.space().transaction_max()
+    }
+
     /// # Errors
     /// 54000 when there is no room for so many bytes more.
     fn check_room(&self, rules: Rules, bytes: usize) -> SqlResult<()> {
         if rules == Rules::Unseen {
             return Ok(());
         }
-        let most = self.keeper.space().transaction_max();
+        let most = self.most_bytes();
         if self.bytes() + bytes > most { Err(too_large(most)) } else { Ok(()) }
     }
 
@@ -446,7 +458,7 @@ fn table_of<'t>(tables: &'t mut Tables, relation: &Arc<Relation>) -> &'t mut Tab
     tables.entry(relation.stored.clone()).or_insert_with(|| TableWrites::new(relation))
 }
 
-fn too_large(most: usize) -> Box<SqlError> {
+pub(super) fn too_large(most: usize) -> Box<SqlError> {
     let (most, hint) = match most >> 30 {
         0 => (format!("{} MiB", most >> 20), "Commit after fewer rows, or raise --query-memory, up to 1 GiB."),
         gibibytes => (format!("{gibibytes} GiB"), "Commit after fewer rows."),

@@ -51,7 +51,7 @@ pub use seeded_hash::SeededHash;
 pub use segments::{Renewal, SegmentFigures, SegmentState};
 pub use sift::sift;
 pub use sighting::{Counted, Sighting, SightingSource, Sightings};
-pub use staged::StagedRows;
+pub use staged::{SealedRows, StagedRows};
 pub use store::{
     AtOnce, CommitError, GroupError, Parallelism, Promises, Rejection, RequestFigures, SnapshotScope, StoreError,
     StoreFigures, TableReader, TableSize, TableStore, Written,

@@ -6,6 +6,16 @@
 use async_trait::async_trait;
 
 use super::{CommitError, NewEntities, StoreError};
+use crate::model::TableName;
+
+/// Rows that a group makes their table's: see [`StagedRows::seal`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedRows {
+    pub table: TableName,
+    pub number: u32,
+    /// How many entity group transactions they are, and rows, for whoever counts them.
+    pub extent: (usize, usize),
+}
 
 /// Rows on their way into a table that is empty: written, and seen by nobody. Dropped, they are forgotten.
 #[async_trait]
@@ -29,6 +39,13 @@ pub trait StagedRows: Send + Sync {
     /// # Errors
     /// As [`TableStore::commit`](super::TableStore::commit); [`StoreError::OutcomeUnknown`] where they may be in the table.
     async fn publish(&self) -> Result<bool, StoreError>;
+
+    /// They are all: each is durable, and a group that is committed while they are held may make them the table's
+    /// ([`WriteGroup::staged`](super::WriteGroup::staged)), which names them by this number.
+    ///
+    /// # Errors
+    /// As [`StagedRows::write`].
+    async fn seal(&self) -> Result<u32, StoreError>;
 
     /// Inserts them into the table as it is, many entity group transactions at a time, as if they came only now; the
     /// numbers of transactions and of rows are told as they are committed. They are staged no longer.

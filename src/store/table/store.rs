@@ -317,12 +317,17 @@ pub trait TableStore: Send + Sync + 'static {
     /// - Every condition (a key that must be free, a version that must still be there) is checked against what is written
     ///   when the group's turn comes, and nothing of it is written before all have been. So two groups that want the same
     ///   free key, or change the same version, are never both committed.
+    /// - Of rows that were written ahead ([`WriteGroup::staged`]) all are in their table, or the group is refused: where the table
+    ///   was written to since they were begun, with [`GroupError::NotEmpty`].
     /// - A key occurs once in a group, but for those of entities that are removed with all others of their table
     ///   ([`Emptied`](super::Emptied)). Else who deletes a row and inserts another under its key hands over two groups.
     ///
     /// # Errors
     /// As [`TableStore::commit_group`].
     async fn write_group(&self, group: WriteGroup) -> Result<(), GroupError> {
+        if !group.staged.is_empty() {
+            return Err(StoreError::Unsupported("rows that were written ahead").into());
+        }
         let (batches, counting) = group.into_batches().map_err(|error| StoreError::Unavailable(error.to_string()))?;
         self.commit_group(batches).await.map(drop).map_err(|error| counting.of_group(error))
     }
@@ -439,6 +444,9 @@ pub enum GroupError {
     /// Two batches hold the same key of the same table.
     #[error("{key} of table {table} occurs in two batches of one group")]
     DuplicateKey { table: TableName, key: EntityKey },
+    /// Rows were written ahead for a table that is not any more what it was then, and empty.
+    #[error("table {table} was written to meanwhile")]
+    NotEmpty { table: TableName },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Batch, BatchError, EntityWindow, GroupError, Operation, pack};
+use super::{Batch, BatchError, EntityWindow, GroupError, Operation, SealedRows, pack};
 use crate::model::{EntityKey, TableName};
 
 /// What is written all or nothing. Its transactions are counted through: those of the windows, then the others.
@@ -11,6 +11,8 @@ pub struct WriteGroup {
     pub windows: Vec<EntityWindow>,
     pub batches: Vec<Batch>,
     pub emptied: Vec<Emptied>,
+    /// Rows that were written ahead, and nothing else for their tables. They are counted behind all others.
+    pub staged: Vec<SealedRows>,
 }
 
 /// A table of whose entities the windows remove all that were there at one commit, each in the version it had then: where nothing
@@ -26,7 +28,7 @@ pub struct Emptied {
 impl WriteGroup {
     /// Whether nothing is to be written.
     pub fn is_empty(&self) -> bool {
-        self.batches.is_empty() && self.windows.iter().all(EntityWindow::is_empty)
+        self.batches.is_empty() && self.staged.is_empty() && self.windows.iter().all(EntityWindow::is_empty)
     }
 
     /// How many entity group transactions there are.

@@ -49,7 +49,9 @@ impl From<GroupError> for Box<SqlError> {
     fn from(error: GroupError) -> Self {
         match error {
             GroupError::Store(error) => error.into(),
-            GroupError::Rejected { .. } => SqlError::new(ErrorKind::SerializationFailure, error.to_string()),
+            GroupError::Rejected { .. } | GroupError::NotEmpty { .. } => {
+                SqlError::new(ErrorKind::SerializationFailure, error.to_string())
+            }
             GroupError::DuplicateKey { .. } => SqlError::new(ErrorKind::Internal, error.to_string()),
         }
     }

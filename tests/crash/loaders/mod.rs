@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio_postgres::{Client, Config, NoTls};
 
 use self::programs::{Frames, Restores};
-use self::statements::{Block, Copy, InsertSelect, LongCopy, MadeInBlock};
+use self::statements::{Block, Copy, FilledInBlock, InsertSelect, LongCopy, MadeInBlock};
 use crate::support::rng::Rng;
 use crate::support::server::Server;
 use crate::support::settings::{setting, todays_seed};
@@ -38,6 +38,10 @@ pub(crate) async fn a_kill_leaves_whole_transactions_of_a_long_copy() {
 
 pub(crate) async fn a_kill_leaves_all_of_a_copy_in_a_block_or_nothing() {
     kills(Block).await;
+}
+
+pub(crate) async fn a_kill_leaves_all_tables_that_a_block_fills_or_none() {
+    kills(FilledInBlock).await;
 }
 
 pub(crate) async fn a_kill_leaves_all_of_a_table_that_a_block_copies_into_or_nothing() {

@@ -132,6 +132,44 @@ impl Load for Block {
     }
 }
 
+/// A block that copies into a table that is empty, whose rows are written ahead, and into another one.
+#[derive(Clone)]
+pub(super) struct FilledInBlock;
+
+impl Load for FilledInBlock {
+    async fn prepare(&mut self, server: &Server) {
+        make_copied(server).await;
+    }
+
+    async fn load(&self, port: u16, number: i64) -> bool {
+        let Ok(client) = try_connect(port).await else { return false };
+        let table = format!("filled_{number}");
+        let made = format!("CREATE TABLE IF NOT EXISTS {table} ({KEY})");
+        // Every second one in the order of its keys.
+        let lines_of = |parts| lines(number, parts, 200, number % 2 == 0);
+        client.batch_execute(&made).await.is_ok()
+            && client.batch_execute("SET egt.mode = observe; BEGIN").await.is_ok()
+            && copy(&client, &table, lines_of(PARTS)).await.is_ok()
+            && copy(&client, "copied", lines_of(PARTS)).await.is_ok()
+            && client.batch_execute("COMMIT").await.is_ok()
+    }
+
+    async fn check(&self, client: &Client, acknowledged: i64, may_have_begun: bool) -> i64 {
+        let last = copied_loads(client, acknowledged, may_have_begun, PARTS * LINES, false).await;
+        let filled = number(client, &format!("SELECT count(*) FROM filled_{last} WHERE load = {last}")).await;
+        assert_eq!(filled, PARTS * LINES, "load {last}");
+        let next = format!("filled_{}", last + 1);
+        if number(client, &format!("SELECT count(*) FROM pg_class WHERE relname = '{next}'")).await == 1 {
+            assert_eq!(
+                number(client, &format!("SELECT count(*) FROM {next}")).await,
+                0,
+                "load {last} was the last one"
+            );
+        }
+        last
+    }
+}
+
 #[derive(Clone)]
 pub(super) struct MadeInBlock;
 
