@@ -73,11 +73,11 @@ const CRATES: &[(&str, &[&str])] = &[
     ("sqlparser", &["bind", "sql/syntax"]),
     // Locks have one holder nearly always.
     ("smallvec", &["sql/tx"]),
-    // Files without a name, for what collected writes do not keep in memory; files that replace others; a folder of
+    // Files without a name, for what is collected and memory has no room for; files that replace others; a folder of
     // temporary tables.
     // More stack for functions that call themselves.
     ("stacker", &["types/stack"]),
-    ("tempfile", &["files", "sql/cursor", "sql/tx", "cli/wiring"]),
+    ("tempfile", &["files", "backends/embedded", "sql/cursor", "sql/tx", "cli/wiring"]),
     ("strsim", &["bind", "sql"]),
     ("thiserror", &["store", "backends", "types", "sql", "pg", "rest", "cli"]),
     // One allocator for the program; who uses the library has their own.

@@ -77,6 +77,10 @@ impl Folder {
         self.format > FIRST_FORMAT
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(super) fn engine(&self) -> PathBuf {
         self.path.join(ENGINE)
     }

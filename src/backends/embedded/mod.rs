@@ -47,6 +47,7 @@ mod samples;
 mod scan;
 mod segment;
 mod size;
+mod sorted_runs;
 mod staged;
 mod staging;
 #[cfg(test)]
@@ -283,8 +284,8 @@ const LONGEST_FLUSH: Duration = Duration::from_secs(2);
 /// would take memory of its own.
 const LONGEST_FLUSH_OF_SEVERAL: Duration = Duration::from_secs(10);
 
-/// So many rows of a group are made into bytes by the thread that hands them over.
-const ENCODED_AT_ONCE: usize = 20_000;
+/// So many rows are made into bytes by the thread that hands them over, which serves others too: about a millisecond of its time.
+const ENCODED_AT_ONCE: usize = 1_000;
 
 #[async_trait]
 impl TableStore for EmbeddedStore {
@@ -323,11 +324,19 @@ impl TableStore for EmbeddedStore {
     }
 
     async fn insert_window(&self, entities: NewEntities) -> Refusals {
-        let transactions = entities.transactions();
+        let (transactions, rows) = (entities.transactions(), entities.len());
         if transactions == 0 {
             return Refusals::new();
         }
-        let encoded = Box::new(EncodedEntities::new(entities));
+        let encode = move || Ok(Box::new(EncodedEntities::new(entities)));
+        let encoded = match rows <= ENCODED_AT_ONCE {
+            true => encode(),
+            false => staging::blocking(encode).await,
+        };
+        let encoded = match encoded {
+            Ok(encoded) => encoded,
+            Err(error) => return insert::all_refused(transactions, Refusals::new(), &error),
+        };
         let answered = self.hand_over(|reply| Job::Insert(encoded, reply)).await;
         answered.unwrap_or_else(|error| insert::all_refused(transactions, Refusals::new(), &error))
     }
@@ -351,11 +360,7 @@ impl TableStore for EmbeddedStore {
         }
         let encoded = match rows <= ENCODED_AT_ONCE {
             true => EncodedGroup::new(group)?,
-            // It would keep the thread from others for too long.
-            false => {
-                let encoded = tokio::task::spawn_blocking(move || EncodedGroup::new(group)).await;
-                encoded.map_err(|error| StoreError::Unavailable(format!("encoding failed: {error}")))??
-            }
+            false => staging::blocking(move || Ok(EncodedGroup::new(group))).await??,
         };
         self.ask(|reply| Job::WriteGroup(encoded, reply)).await
     }

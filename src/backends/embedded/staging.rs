@@ -3,6 +3,7 @@
 //! Nobody reads them before they are published, so they need no journal: the files are durable before the commit that gives
 //! them to the table. They pass by the commit thread, too, which learns of them at the end.
 
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -16,10 +17,11 @@ use tokio::time::timeout;
 
 use super::commit::Job;
 use super::encoded::{EncodedRows, Finish};
-use super::engine::Engine;
+use super::engine::{Engine, io_error};
 use super::lease::Lease;
 use super::meta::TableMeta;
 use super::size::Growth;
+use super::sorted_runs::SortedRuns;
 use super::unpublished::{Unpublished, first_known};
 
 /// Fewer bytes of rows than this are not worth files of their own.
@@ -35,7 +37,9 @@ pub(super) struct Filling {
     pub(super) growth: Growth,
     /// The last Timestamp that was given to one of them.
     pub(super) last: EdmDateTime,
-    /// What is not written yet, in the order it came.
+    /// What came in no order and takes too much memory to wait.
+    runs: SortedRuns,
+    /// What is not written yet, in the order it came: behind the runs.
     pub(super) waiting: Vec<EncodedRows>,
     bytes: usize,
     /// The greatest key, where each row so far was behind the one before it.
@@ -44,7 +48,8 @@ pub(super) struct Filling {
 
 impl Filling {
     pub(super) fn new(table: TableMeta, last: EdmDateTime) -> Self {
-        Self { table, growth: Growth::default(), last, waiting: Vec::new(), bytes: 0, end: Some(Vec::new()) }
+        let (growth, runs, waiting) = (Growth::default(), SortedRuns::default(), Vec::new());
+        Self { table, growth, last, runs, waiting, bytes: 0, end: Some(Vec::new()) }
     }
 
     fn push(&mut self, rows: EncodedRows) {
@@ -53,6 +58,17 @@ impl Filling {
         self.end = follows.then(|| last.to_vec());
         self.bytes += rows.bytes();
         self.waiting.push(rows);
+    }
+
+    /// Puts what waits, which is in no order, into a run.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn sort(&mut self, clock: &dyn Clock, folder: &Path) -> Result<(), StoreError> {
+        let mut runs = std::mem::take(&mut self.runs);
+        let sorted = runs.add(folder, |put| self.take(clock, put));
+        self.runs = runs;
+        sorted.map_err(|error| io_error(folder, &error))
     }
 
     /// Gives what waits, each key once, in the order of keys, and keeps count of it.
@@ -111,7 +127,15 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Writes what waits, and then what comes: all of it is behind that, in order.
+    /// Puts what waits into a run.
+    fn sort(&self, mut filling: Filling) -> Result<Filling, StoreError> {
+        let folder = &self.engine()?.folder;
+        folder.check_room(self.reserve_bytes)?;
+        filling.sort(&*self.clock, folder.path())?;
+        Ok(filling)
+    }
+
+    /// Writes the runs and what waits, and then what comes: all of it is behind that, in order.
     fn write(
         &self,
         mut filling: Filling,
@@ -120,6 +144,14 @@ impl Writer {
         let (engine, waiter) = (self.engine()?, Handle::current());
         engine.folder.check_room(self.reserve_bytes)?;
         let mut full = Ok(());
+        if !filling.runs.is_empty() {
+            debug_assert!(coming.is_none(), "where rows came in no order, none is known to be behind the others");
+            filling.sort(&*self.clock, engine.folder.path())?;
+            let runs = std::mem::take(&mut filling.runs);
+            engine.folder.check_room(self.reserve_bytes.saturating_add(runs.bytes()))?;
+            engine.ingest(filling.table.number, |put| runs.merge(put))?;
+            return Ok(filling);
+        }
         engine.ingest(filling.table.number, |put| {
             let mut bytes = 0;
             loop {
@@ -220,7 +252,8 @@ impl EmbeddedRows {
                 Progress::Written { rows, end, task: self.begin(filling, Some(coming)) }
             }
             None if filling.bytes >= self.writer.sorted_bytes => {
-                Progress::Kept(ended(self.begin(filling, None)).await?)
+                let writer = Arc::clone(&self.writer);
+                Progress::Kept(blocking(move || writer.sort(filling)).await?)
             }
             _ => Progress::Kept(filling),
         })
@@ -244,9 +277,13 @@ impl Progress {
 #[async_trait]
 impl StagedRows for EmbeddedRows {
     async fn write(&self, entities: NewEntities) -> Result<(), StoreError> {
-        let mut rows = EncodedRows::new(&entities);
-        drop(entities);
-        rows.keys.set_table(self.number);
+        let number = self.number;
+        let encode = move || {
+            let mut rows = EncodedRows::new(&entities);
+            rows.keys.set_table(number);
+            Ok(rows)
+        };
+        let rows = blocking(encode).await?;
         let mut place = self.progress.lock().await;
         *place = self.push(std::mem::replace(&mut *place, Progress::Ended), rows).await?;
         Ok(())
@@ -256,8 +293,11 @@ impl StagedRows for EmbeddedRows {
         let mut place = self.progress.lock().await;
         // What is being written is seen when that has ended.
         let filling = std::mem::replace(&mut *place, Progress::Ended).into_filling().await?;
-        let (engine, entities) = (self.writer.engine()?, entities.clone());
+        let (writer, entities) = (Arc::clone(&self.writer), entities.clone());
         let (filling, known) = blocking(move || {
+            let engine = writer.engine()?;
+            // Keys are looked up in files of the engine's.
+            let filling = if filling.runs.is_empty() { filling } else { writer.write(filling, None)? };
             let known = first_known(&engine, &filling, &entities)?;
             Ok((filling, known))
         })
@@ -269,7 +309,7 @@ impl StagedRows for EmbeddedRows {
     async fn publish(&self) -> Result<bool, StoreError> {
         let mut place = self.progress.lock().await;
         let mut filling = std::mem::replace(&mut *place, Progress::Ended).into_filling().await?;
-        if filling.bytes >= self.writer.least_bytes() {
+        if filling.bytes >= self.writer.least_bytes() || !filling.runs.is_empty() {
             filling = ended(self.begin(filling, None)).await?;
         }
         let jobs = self.jobs.upgrade().ok_or(StoreError::ShuttingDown)?;
@@ -320,14 +360,15 @@ impl StagedRows for EmbeddedRows {
     }
 }
 
-async fn blocking<T: Send + 'static>(
+/// Does what takes long on a thread that nobody else waits for.
+pub(super) async fn blocking<T: Send + 'static>(
     run: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     ended(spawn_blocking(run)).await
 }
 
 async fn ended<T>(task: JoinHandle<Result<T, StoreError>>) -> Result<T, StoreError> {
-    task.await.map_err(|error| StoreError::Unavailable(format!("writing rows ahead failed: {error}")))?
+    task.await.map_err(|error| StoreError::Unavailable(format!("writing rows failed: {error}")))?
 }
 
 /// What was written before is not known any more.

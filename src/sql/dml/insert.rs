@@ -19,6 +19,7 @@ use super::given_rows::{given_rows, targets_of};
 use super::insert_source::{Source, leave_out_own, source};
 use super::kept_rows::KeptRows;
 use super::listed_columns::{ListedColumns, ROWS_PER_BATCH};
+use super::many_rows::FEW_ROWS;
 use super::new_rows::{BoundRows, NewRows};
 use super::others::OtherColumns;
 use super::own_types::{self, evolved};
@@ -28,6 +29,7 @@ use super::rows::RowsToWrite;
 use super::target::TargetColumn;
 use super::values::{CellValues, Computed, ValuesList};
 use super::writes::Writes;
+use crate::aside::aside_unless;
 use crate::plan::{MeantChange, PlannedQuery, Planner};
 use crate::relation::{ColumnSource, Relation};
 
@@ -268,7 +270,8 @@ impl PreparedInsert {
     ) -> SqlResult<()> {
         let batch = run.rows.complete(given).await?;
         let targets = self.rows.targets();
-        let rows = RowsToWrite::new(&self.relation, targets, &batch)?;
+        let make = || RowsToWrite::new(&self.relation, targets, &batch);
+        let rows = aside_unless(batch.num_rows() < FEW_ROWS, make)?;
         let values = |index: usize| {
             let position = targets.iter().position(|t| *t == TargetColumn::Known(index))?;
             Some(batch.column(position).clone())

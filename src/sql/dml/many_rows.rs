@@ -14,10 +14,18 @@ use tablegate_types::error::SqlResult;
 
 use super::rows::RowsToWrite;
 use super::writes::{WriteMode, Writes};
+use crate::aside::aside_unless;
+use crate::relation::Relation;
 use crate::tx::ColumnWindow;
 
 /// Fewer rows than this are locked one by one.
 const HELD_TOGETHER: usize = 16;
+/// Fewer rows than this are made something else sooner than another thread takes over what waits meanwhile.
+pub(crate) const FEW_ROWS: usize = 256;
+
+fn entities_of(rows: &RowsToWrite, relation: &Relation) -> Option<NewEntities> {
+    aside_unless(rows.len() < FEW_ROWS, || rows.new_entities(relation))
+}
 
 impl Writes<'_> {
     /// Adds many rows that must not be there, at once; false where they have to be added one by one. `lines` says where in the
@@ -32,7 +40,7 @@ impl Writes<'_> {
         if may_be_one || !writer.takes_new() {
             return Ok(false);
         }
-        match rows.new_entities(&self.relation) {
+        match entities_of(rows, &self.relation) {
             Some(entities) => writer.push_columns(entities.into(), lines).await,
             None => Ok(false),
         }
@@ -46,7 +54,7 @@ impl Writes<'_> {
             return Ok(false);
         }
         self.pace.give_way().await;
-        let Some(entities) = rows.new_entities(&relation) else { return Ok(false) };
+        let Some(entities) = entities_of(rows, &relation) else { return Ok(false) };
         if self.refills(&entities)? {
             return self.collect(entities.into());
         }

@@ -65,6 +65,7 @@ use super::relation::{Relation, RelationColumn, RelationKind};
 use crate::syntax::Command;
 pub(super) use checks::{BadRow, visible_schema};
 pub(super) use generated_keys::generated_keys;
+pub(super) use many_rows::FEW_ROWS;
 pub(super) use new_rows::{BoundRows, NewRows};
 pub(super) use plain_rows::insert_all;
 pub(super) use recheck::RowsOf;

@@ -42,7 +42,8 @@ impl AheadOfCommit {
             None if windows.len() == LEAST_WINDOWS && columns.are_new() => {
                 let ahead = Ahead::begin(Arc::clone(store), table.clone());
                 let mut begun = Begun { ahead, windows: 0, rows: 0, transactions: 0 };
-                let before = windows.iter().rev().skip(1).rev().filter_map(|window| window.entities().as_new());
+                let before = &windows[..windows.len() - 1];
+                let before = before.iter().filter_map(|window| window.entities().as_new());
                 for window in before.chain([&new]) {
                     begun.push(window.clone()).await;
                 }

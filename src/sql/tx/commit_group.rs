@@ -53,7 +53,7 @@ impl CommitGroup {
     /// # Errors
     /// When an entity breaks a limit, or what was collected cannot be read back; 54000 when it is too much.
     pub(crate) async fn add_writes(&mut self, writes: WriteSet, rows_alone: bool) -> SqlResult<()> {
-        let (most, mut bytes) = (writes.most_bytes(), 0);
+        let (most, mut bytes, mut ahead_bytes) = (writes.most_bytes(), 0, 0);
         for (relation, mut columns, operations) in writes.into_tables() {
             if !columns.windows.is_empty() {
                 let (windows, taken): (Vec<_>, Vec<_>) = columns.windows.into_iter().unzip();
@@ -63,7 +63,8 @@ impl CommitGroup {
                 if let Some(ahead) = ahead
                     && let Some((rows, sealed)) = ahead.finish(&relation.stored.name).await
                 {
-                    let windows = (in_memory <= most).then_some(windows);
+                    ahead_bytes += in_memory;
+                    let windows = (ahead_bytes <= most).then_some(windows);
                     let written = WrittenAhead { _rows: Held(rows), sealed, windows };
                     self.ahead.entry(relation.place()).or_default().push(written);
                 } else {

@@ -4,6 +4,8 @@ mod tuple_column;
 mod tuple_reader;
 mod tuple_writer;
 
+use std::time::{Duration, Instant};
+
 use futures::StreamExt;
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::copy::{CopyDone, CopyInResponse, CopyOutResponse};
@@ -19,6 +21,8 @@ use crate::error::Failure;
 use crate::frame::Frame;
 use crate::halt::Halt;
 
+/// A client that sends as fast as its rows are read gives way to others after so long: they are heard between two turns.
+const TURN: Duration = Duration::from_millis(1);
 /// What the binary format begins with.
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
@@ -39,7 +43,12 @@ pub(super) async fn receive(
             Some(TupleReader::new(start.table.clone(), start.columns.clone(), reading))
         }
     };
+    let mut turn = Instant::now();
     loop {
+        if turn.elapsed() >= TURN {
+            tokio::task::yield_now().await;
+            turn = Instant::now();
+        }
         let frame = tokio::select! {
             biased;
             halt = connection.interrupts.stopped() => return Err(halt),

@@ -13,8 +13,9 @@ use super::direct::{DirectRows, insert, placed};
 use super::encoding::Encoding;
 use super::options::{CopyOptions, Format};
 use super::reader::{CopiedRows, CopyReader};
+use crate::aside::aside_unless;
 use crate::copies::{CopyDirection, CopyProgress};
-use crate::dml::{BadRow, BoundRows, NewRows, RowsToWrite, TargetColumn, WriteMode, Writes, find_target};
+use crate::dml::{BadRow, BoundRows, FEW_ROWS, NewRows, RowsToWrite, TargetColumn, WriteMode, Writes, find_target};
 use crate::outcome::{CommandTag, CopyFormat, CopyIn, Outcome};
 use crate::plan::schema_and_table;
 use crate::relation::{ColumnSource, Relation};
@@ -237,8 +238,10 @@ impl Session {
     async fn write_copied(&mut self, copy: &mut CopyInProgress, rows: CopiedRows) -> SqlResult<()> {
         let (batch, kept_rows) = copy.chosen(&rows).await?;
         let rows = kept_rows.unwrap_or(rows);
-        let made = copy.new_rows.finish(&batch);
-        let made = made.and_then(|batch| RowsToWrite::new(&copy.relation, copy.new_rows.targets(), &batch));
+        let made = aside_unless(batch.num_rows() < FEW_ROWS, || {
+            let finished = copy.new_rows.finish(&batch)?;
+            RowsToWrite::new(&copy.relation, copy.new_rows.targets(), &finished)
+        });
         let entities = made.map_err(|BadRow { row, error }| match rows.place_with_text(&copy.relation.name, row) {
             Some(place) if error.context.is_none() => error.with_context(place),
             _ => error,
