@@ -15,6 +15,8 @@ impl Alteration<'_> {
     pub(super) fn add_constraint(&mut self, constraint: &TableConstraint, not_valid: bool) -> SqlResult<()> {
         let name = constraint.name.as_ref();
         match &constraint.kind {
+            ConstraintKind::PrimaryKey(_) if not_valid => Err(cannot_be_not_valid("PRIMARY KEY")),
+            ConstraintKind::Unique { .. } if not_valid => Err(cannot_be_not_valid("UNIQUE")),
             ConstraintKind::PrimaryKey(columns) => self.key_by(name.map(Identifier::folded), key_columns(columns)?),
             ConstraintKind::Check(condition) => self.add_condition(name, condition, not_valid),
             _ => self.record(|recorder, constraints| add_constraint(constraints, constraint, recorder)),
@@ -124,4 +126,9 @@ impl Alteration<'_> {
         let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", self.after.name);
         SqlError::new(ErrorKind::UndefinedObject, message)
     }
+}
+
+/// A key is in the rows, or it is none: PostgreSQL says so, too.
+fn cannot_be_not_valid(what: &str) -> Box<SqlError> {
+    SqlError::new(ErrorKind::FeatureNotSupported, format!("{what} constraints cannot be marked NOT VALID"))
 }

@@ -22,7 +22,17 @@ impl Alteration<'_> {
     ) -> SqlResult<()> {
         let to = data_type.sql_type()?;
         let table = self.after.name.clone();
-        let name = self.own_column(ident)?.name.clone();
+        let column = self.own_column(ident)?;
+        let (name, now) = (column.name.clone(), column.sql_type.clone());
+        let before = self.before.columns.iter().find(|column| column.name == name);
+        // An identity that the same command drops counts too.
+        if before.is_some_and(|before| before.identity.is_some()) {
+            check_identity_type(&to)?;
+        }
+        if before.is_some_and(|before| before.sql_type != now) {
+            let message = format!("cannot alter type of column \"{name}\" twice");
+            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
+        }
         if let Some(generated) = self.computed_from(&name).next() {
             let detail = format!("Column \"{name}\" is used by generated column \"{}\".", generated.name);
             let message = "cannot alter type of a column used by a generated column";
@@ -33,9 +43,6 @@ impl Alteration<'_> {
         let in_key = self.after.key.names(&name);
         let column = self.own_column(ident)?;
         let from = column.declared_type(&table)?;
-        if column.identity.is_some() {
-            check_identity_type(&to)?;
-        }
         let has_cast = has_assignment_cast(&from, &to);
         if using.is_none() && !has_cast {
             return Err(cannot_cast(&name, &to));
