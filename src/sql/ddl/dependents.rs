@@ -68,6 +68,14 @@ pub(crate) fn references_to_columns(
     found
 }
 
+/// The lines of a DETAIL that tell of foreign keys: they depend on this.
+pub(crate) fn lines_of_references(references: &[Reference], on: &str) -> Vec<String> {
+    references
+        .iter()
+        .map(|r| format!("constraint {} on table {} depends on {on}", r.constraint, r.table.name))
+        .collect()
+}
+
 /// DROP TABLE without CASCADE (2BP01).
 pub(crate) fn still_needed(references: &[Reference]) -> Box<SqlError> {
     let detail: Vec<String> = references

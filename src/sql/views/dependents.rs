@@ -75,8 +75,8 @@ pub(crate) fn dependents_of(catalog: &CatalogView, needed: &[Needed<'_>]) -> Vec
 }
 
 /// The lines of a DETAIL that tell why something cannot be dropped.
-pub(crate) fn needed_by_views(dependents: &[Dependent]) -> Vec<String> {
-    dependents.iter().map(|d| format!("view {} depends on {}", d.view.name, d.on)).collect()
+pub(crate) fn needed_by_views<'d>(dependents: impl IntoIterator<Item = &'d Dependent>) -> Vec<String> {
+    dependents.into_iter().map(|d| format!("view {} depends on {}", d.view.name, d.on)).collect()
 }
 
 /// What DROP ... CASCADE tells.

@@ -6,9 +6,10 @@ use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::{Alteration, NewValue, Origin, RowCheck, skipped, undefined_column};
 use crate::catalog::{DeclaredKey, next_call};
 use crate::ddl::columns::{read_column, typed_column};
-use crate::ddl::dependents::needed;
+use crate::ddl::dependents::{lines_of_references, needed, references_to_columns};
 use crate::relation::column_numbers;
 use crate::syntax::{ColumnDefinition, index_names_column, parse_expression};
+use crate::views::{Needed, dependents_of, needed_by_views};
 
 impl Alteration<'_> {
     pub(super) fn add_column(&mut self, column: &ColumnDefinition, if_not_exists: bool) -> SqlResult<()> {
@@ -57,9 +58,11 @@ impl Alteration<'_> {
         let computed: Vec<String> = self.computed_from(&name).map(|c| c.name.clone()).collect();
         let table = self.after.name.clone();
         let what = format!("column {name} of table {table}");
-        if !computed.is_empty() && !cascade {
-            let line = |other: &String| format!("column {other} of table {table} depends on {what}");
-            return Err(needed(&what, &computed.iter().map(line).collect::<Vec<_>>()));
+        if !cascade {
+            let lines = self.dependents_of_column(&name, &computed, &what);
+            if !lines.is_empty() {
+                return Err(needed(&what, &lines));
+            }
         }
         self.let_go(cascade, |referenced| referenced.contains(&name), &what, &what)?;
         if self.after.key.names(&name) {
@@ -79,6 +82,23 @@ impl Alteration<'_> {
             self.drop_column(&Identifier::quoted(&other), true, cascade)?;
         }
         Ok(())
+    }
+
+    /// What depends on a column, a line for each: generated columns, each with the views of it, views, and foreign keys.
+    fn dependents_of_column(&self, column: &str, computed: &[String], what: &str) -> Vec<String> {
+        let (oid, table) = (self.before.oid, &self.after.name);
+        let columns = computed.iter().map(String::as_str).chain([column]);
+        let wanted: Vec<Needed<'_>> = columns.map(|column| Needed::column(oid, table, column)).collect();
+        let views = dependents_of(self.catalog, &wanted);
+        let mut lines = Vec::new();
+        for root in 0..wanted.len() {
+            lines.extend(computed.get(root).map(|other| format!("column {other} of table {table} depends on {what}")));
+            lines.extend(needed_by_views(views.iter().filter(|view| view.root == root)));
+        }
+        let needs = |referenced: &[String]| referenced.iter().any(|name| name == column);
+        lines
+            .extend(lines_of_references(&references_to_columns(self.catalog, &self.before.placed_name(), needs), what));
+        lines
     }
 
     pub(super) fn set_not_null(&mut self, ident: &Identifier) -> SqlResult<()> {

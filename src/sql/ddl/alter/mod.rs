@@ -20,7 +20,7 @@ use tablegate_store::model::PropertyName;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use crate::catalog::{CatalogView, Declaration, DeclaredColumn, Sequence};
-use crate::ddl::dependents::{Reference, needed, references_to_columns};
+use crate::ddl::dependents::{Reference, lines_of_references, needed, references_to_columns};
 use crate::plan::resolve_column;
 use crate::relation::{ColumnSource, Relation};
 use crate::settings::EgtMode;
@@ -183,9 +183,7 @@ impl Alteration<'_> {
     fn let_go(&mut self, cascade: bool, needs: impl Fn(&[String]) -> bool, what: &str, part: &str) -> SqlResult<()> {
         let references = references_to_columns(self.catalog, &self.before.placed_name(), needs);
         if !references.is_empty() && !cascade {
-            let line =
-                |r: &Reference| format!("constraint {} on table {} depends on {part}", r.constraint, r.table.name);
-            return Err(needed(what, &references.iter().map(line).collect::<Vec<_>>()));
+            return Err(needed(what, &lines_of_references(&references, part)));
         }
         for reference in references {
             if reference.table == self.before.placed_name() {
