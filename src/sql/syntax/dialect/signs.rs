@@ -8,8 +8,50 @@ const SYMBOLS: &str = "+-*/<>=~!@#%^&|`?";
 /// With one of these in it an operator may end in a sign.
 const WITH_SIGNS: &str = "~!@#%^&|`?";
 
-/// Parts the signs from operators that do not end in one, as PostgreSQL's scanner does.
+/// Cuts operators as PostgreSQL's scanner does: what touches is one, without the signs at its end where it does not end in one.
 pub(crate) fn apart(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    parted(joined(tokens))
+}
+
+/// The library takes one character for an operator where it begins with one of these: of `2^-1` it makes `^` and `-`.
+fn joined(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let touches = |pair: &[TokenWithSpan]| pair[0].span.end == pair[1].span.start;
+    let is_cut = |pair: &[TokenWithSpan]| ends_at_once(&pair[0].token) && touches(pair) && symbols(&pair[1]).is_some();
+    if !tokens.windows(2).any(is_cut) {
+        return tokens;
+    }
+    let mut kept = Vec::with_capacity(tokens.len());
+    let mut rest = tokens.as_slice();
+    while let Some(first) = rest.first() {
+        let behind = rest.windows(2).take_while(|pair| touches(pair) && symbols(&pair[1]).is_some()).count();
+        let (run, others) = rest.split_at(if ends_at_once(&first.token) { behind + 1 } else { 1 });
+        let text: String = run.iter().filter_map(symbols).collect();
+        // Without one of these it ends before the sign, which is where the library ends it.
+        if run.len() > 1 && text.contains(|c| WITH_SIGNS.contains(c)) {
+            let span = Span { start: first.span.start, end: run[behind].span.end };
+            kept.push(TokenWithSpan { token: Token::CustomBinaryOperator(text), span });
+        } else {
+            kept.extend_from_slice(run);
+        }
+        rest = others;
+    }
+    kept
+}
+
+/// Whether the library looks at no more than the first character.
+fn ends_at_once(token: &Token) -> bool {
+    matches!(token, Token::Caret | Token::CaretAt | Token::Plus | Token::Minus | Token::Mul | Token::Div)
+}
+
+/// The text of a token that is made of what operators are made of.
+fn symbols(token: &TokenWithSpan) -> Option<String> {
+    let is_word = matches!(token.token, Token::Word(_) | Token::Whitespace(_) | Token::Number(..));
+    let text = if is_word { String::new() } else { token.token.to_string() };
+    (!text.is_empty() && text.chars().all(|c| SYMBOLS.contains(c))).then_some(text)
+}
+
+/// Parts the signs from operators that do not end in one.
+fn parted(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let signs = |token: &TokenWithSpan| match &token.token {
         Token::CustomBinaryOperator(text) => signs_behind(text),
         _ => 0,
@@ -58,7 +100,7 @@ fn part(text: &str, signs: usize, span: Span, kept: &mut Vec<TokenWithSpan>) {
 mod tests {
     use super::*;
 
-    fn parted(sql: &str) -> String {
+    fn cut(sql: &str) -> String {
         let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
         let words: Vec<String> = apart(tokens).iter().map(|token| token.token.to_string()).collect();
         words.join("_")
@@ -76,8 +118,23 @@ mod tests {
             ("j->>-1", "j_->>_-_1"),
             ("2*-1", "2_*_-_1"),
             ("j#-k", "j_#-_k"),
+            ("2 ^ -1", "2_ _^_ _-_1"),
+            ("2*-+1", "2_*_-_+_1"),
+            ("count(*)-1", "count_(_*_)_-_1"),
         ] {
-            assert_eq!(parted(sql), expected);
+            assert_eq!(cut(sql), expected);
+        }
+    }
+    #[test]
+    fn an_operator_with_other_characters_keeps_its_signs() {
+        for (sql, expected) in [
+            ("2^-1", "2_^-_1"),
+            ("'2'^-+1", "'2'_^-+_1"),
+            ("2%-1", "2_%-_1"),
+            ("2*~1", "2_*~_1"),
+            ("2^-1^-1 - 2", "2_^-_1_^-_1_ _-_ _2"),
+        ] {
+            assert_eq!(cut(sql), expected);
         }
     }
 }
