@@ -250,7 +250,7 @@ fn with_failing_row(
     let values: Vec<&str> = columns.iter().map(|(_, value)| value.as_str()).collect();
     let sentence = format!("Failing row contains ({}).", values.join(", "));
     error.detail = Some(sentence.clone());
-    error.shown = Some(Box::new(Shown { sentence, columns }));
+    error.shown = Some(Box::new(Shown { sentence, columns, key: None }));
     error
 }
 

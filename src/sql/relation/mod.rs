@@ -10,17 +10,14 @@ mod row_type;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::StringArray;
+use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::{Schema, SchemaRef};
-use bytes::BytesMut;
 use serde::{Deserialize, Serialize};
 use tablegate_store::model::{EntityKey, PropertyName};
 use tablegate_store::table::{ColumnType, DerivedColumn, TypeSet};
 use tablegate_types::constraint::Constraints;
-use tablegate_types::error::{ErrorKind, SqlError};
+use tablegate_types::error::{ErrorKind, ShownKey, SqlError};
 use tablegate_types::key_codec::KeyCodec;
-use tablegate_types::output::{Style, TextColumn};
-use tablegate_types::quoting::quote_ident;
 use tablegate_types::sql_type::SqlType;
 
 pub(crate) use self::derived::{DerivedColumns, derived_columns};
@@ -288,21 +285,23 @@ impl Relation {
         let constraint = self.primary_key_name();
         let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
         let error = self.error(ErrorKind::UniqueViolation, message);
-        let mut error = error.showing_key(format!("{} already exists.", self.key_text(key)));
+        let mut error = error.showing_key(self.shown_key(key), " already exists.");
         error.constraint = Some(constraint);
         error
     }
 
-    /// A key as messages show it: `Key (a, b)=(1, x)`.
-    pub fn key_text(&self, key: &EntityKey) -> String {
-        let (names, values) = self
-            .key_as_columns(key)
-            .unwrap_or_else(|| ("\"PartitionKey\", \"RowKey\"".to_owned(), format!("{}, {}", key.partition, key.row)));
-        format!("Key ({names})=({values})")
+    /// A key as messages show it: in the terms of a relational table's key columns.
+    pub fn shown_key(&self, key: &EntityKey) -> ShownKey {
+        ShownKey(self.key_as_columns(key).unwrap_or_else(|| {
+            let part = |name: &str, value: &str| {
+                let value: ArrayRef = Arc::new(StringArray::from_iter_values([value]));
+                (name.to_owned(), SqlType::Text, value)
+            };
+            vec![part("PartitionKey", key.partition.as_str()), part("RowKey", key.row.as_str())]
+        }))
     }
 
-    /// The key in the terms of a relational table's key columns: their names and their values.
-    fn key_as_columns(&self, key: &EntityKey) -> Option<(String, String)> {
+    fn key_as_columns(&self, key: &EntityKey) -> Option<Vec<(String, SqlType, ArrayRef)>> {
         if self.kind != RelationKind::DeclaredRelational {
             return None;
         }
@@ -311,15 +310,7 @@ impl Relation {
         let partition = StringArray::from_iter_values([key.partition.as_str()]);
         let row = StringArray::from_iter_values([key.row.as_str()]);
         let decoded = self.codec.decode(&partition, &row, &all).ok()?;
-        let mut values = BytesMut::new();
-        for (index, (array, column)) in decoded.iter().zip(columns).enumerate() {
-            if index > 0 {
-                values.extend_from_slice(b", ");
-            }
-            TextColumn::new(array, &column.sql_type, &Style::PLAIN).write(0, &mut values);
-        }
-        let names: Vec<String> = columns.iter().map(|c| quote_ident(&c.name)).collect();
-        Some((names.join(", "), String::from_utf8_lossy(&values).into_owned()))
+        Some(columns.iter().zip(decoded).map(|(c, value)| (c.name.clone(), c.sql_type.clone(), value)).collect())
     }
 
     pub fn column(&self, name: &str) -> Option<(usize, &RelationColumn)> {

@@ -81,13 +81,14 @@ impl Session {
         Ok(())
     }
 
-    /// An error of a statement that writes these columns, without what the user may not see: as in PostgreSQL, rows are shown
-    /// to those who may read their table, and to others only what they gave themselves.
+    /// An error of a statement that writes these columns, in the session's style and without what the user may not see: as in
+    /// PostgreSQL, rows are shown to those who may read their table, and to others only what they gave themselves.
     pub(super) async fn concealed(
         &self,
         error: Box<SqlError>,
         written: impl FnOnce() -> WrittenColumns,
     ) -> Box<SqlError> {
+        let error = error.in_style(&self.settings.style());
         if error.shown.is_none() || self.may_read_everything() || self.may_read_table_of(&error).await {
             return error;
         }

@@ -298,8 +298,8 @@ impl<'a> Copy<'a> {
             LoadError::Duplicate(key) => {
                 let constraint = self.after.primary_key_name();
                 let message = format!("could not create unique index \"{constraint}\"");
-                let detail = format!("{} is duplicated.", self.after.key_text(&key));
-                let mut error = self.after.error(ErrorKind::UniqueViolation, message).with_detail(detail);
+                let error = self.after.error(ErrorKind::UniqueViolation, message);
+                let mut error = error.showing_key(self.after.shown_key(&key), " is duplicated.");
                 error.constraint = Some(constraint);
                 error
             }

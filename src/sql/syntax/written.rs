@@ -42,7 +42,7 @@ impl WrittenColumns {
     /// The error as it is told to one who may write to its table and not read it: with what the statement itself gave, and
     /// nothing that it did not.
     pub(crate) fn conceal(&self, mut error: Box<SqlError>) -> Box<SqlError> {
-        let Some(Shown { sentence, columns }) = error.shown.take().map(|shown| *shown) else { return error };
+        let Some(Shown { sentence, columns, .. }) = error.shown.take().map(|shown| *shown) else { return error };
         let own = columns.into_iter().enumerate().filter(|(place, (name, _))| self.has(name, *place));
         let (names, values): (Vec<String>, Vec<String>) = own.map(|(_, column)| column).unzip();
         let kept = match names.is_empty() {

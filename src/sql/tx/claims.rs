@@ -349,6 +349,6 @@ pub(crate) fn changed_since_snapshot(relation: &Relation, key: &EntityKey, found
     let message = format!("could not serialize access due to concurrent {change}");
     relation
         .error(ErrorKind::SerializationFailure, message)
-        .showing_key(format!("The row is {key} of table \"{}\".", relation.name))
+        .showing_row(format!("The row is {key} of table \"{}\".", relation.name))
         .with_hint("Run the transaction again.")
 }

@@ -73,7 +73,7 @@ fn rejection(relation: &Relation, key: &EntityKey, reason: Rejection) -> Box<Sql
             let message = "could not serialize access due to concurrent update".to_owned();
             relation
                 .error(ErrorKind::SerializationFailure, message)
-                .showing_key(format!("Entity {key} of table \"{}\": {reason}.", relation.name))
+                .showing_row(format!("Entity {key} of table \"{}\": {reason}.", relation.name))
                 .with_hint("Run the transaction again.")
         }
         Rejection::TooManyProperties { .. } => SqlError::new(ErrorKind::TooManyColumns, reason.to_string())

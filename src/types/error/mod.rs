@@ -4,8 +4,11 @@
 //! names the way out.
 
 mod convert;
+mod shown;
 
 use std::fmt;
+
+pub use self::shown::{Shown, ShownKey};
 
 /// What kind of error: one per SQLSTATE this product uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -253,15 +256,6 @@ pub struct SqlError {
     pub shown: Option<Box<Shown>>,
 }
 
-/// What a DETAIL shows of a row that is, or was to be, in a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
-    /// The sentence of the DETAIL that does.
-    pub sentence: String,
-    /// The columns shown, in the table's order, each with its value as text; none where it is the row's key.
-    pub columns: Vec<(String, String)>,
-}
-
 /// Errors are boxed: they are rare and large.
 pub type SqlResult<T> = Result<T, Box<SqlError>>;
 
@@ -305,14 +299,6 @@ impl SqlError {
     #[must_use]
     pub fn with_hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
         self.hint = Some(hint.into());
-        self
-    }
-
-    /// Shows a row's key in the DETAIL, to those who may read its table.
-    #[must_use]
-    pub fn showing_key(mut self: Box<Self>, sentence: String) -> Box<Self> {
-        self.detail = Some(sentence.clone());
-        self.shown = Some(Box::new(Shown { sentence, columns: Vec::new() }));
         self
     }
 
