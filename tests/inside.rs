@@ -12,6 +12,7 @@ mod join_blocks;
 mod layering;
 mod little_memory;
 mod long_copies;
+mod misfits;
 mod monitoring;
 mod psql_catalog;
 mod rest_door;

@@ -336,6 +336,11 @@ impl BoundExpr {
         Self { kind, ty, place }
     }
 
+    /// NULL of a type.
+    pub fn null(ty: ExprType) -> Self {
+        Self::new(ExprKind::Constant(Literal::Null), ty, Place::NOWHERE)
+    }
+
     pub(crate) fn oid(&self) -> Oid {
         self.ty.oid
     }

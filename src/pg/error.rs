@@ -188,7 +188,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::NotNullViolation => "23502",
         ErrorKind::CheckViolation => "23514",
         ErrorKind::CardinalityViolation => "21000",
-        ErrorKind::InvalidTextRepresentation => "22P02",
+        ErrorKind::InvalidTextRepresentation | ErrorKind::StoredValueUnfit => "22P02",
         ErrorKind::InvalidBinaryRepresentation => "22P03",
         ErrorKind::BadCopyFileFormat => "22P04",
         ErrorKind::ValueCutShort => "08P01",

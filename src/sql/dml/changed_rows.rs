@@ -55,6 +55,11 @@ impl ChangedRows {
         self.checks.need_whole_rows() || !self.generated.is_empty()
     }
 
+    /// Whether all rows get a new value in a column, whatever they had.
+    pub(super) fn replaces(&self, column: usize) -> bool {
+        self.targets.contains(&TargetColumn::Known(column))
+    }
+
     /// Makes everything ready for one statement.
     ///
     /// # Errors

@@ -62,7 +62,7 @@ impl PreparedUpdate {
         targets.extend(values);
         let others = OtherColumns::of(meant);
         if !change.returning.is_empty() || rows.need_whole_rows() {
-            targets.extend(meant.all_columns()?);
+            targets.extend(meant.columns_but(|column| rows.changes.replaces(column))?);
         }
         targets.extend(others.columns(meant)?);
         let query = meant.query(from_of(change), change.filter.clone(), targets);

@@ -7,13 +7,14 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
-use futures::StreamExt;
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use tablegate_store::model::{EntityKey, StoredEntity};
 use tablegate_store::table::{Direction, KeyRange, ScanRequest};
 use tablegate_types::single_row::SingleRow;
 
 use super::layout::RowLayout;
+use super::misfit::ReadRows;
 use super::order;
 use super::run::{GroupScan, ScanRun, external};
 use super::values::ValueLayout;
@@ -107,6 +108,14 @@ impl DirectScan {
             return Ok(None);
         }
         let ranges: Arc<[KeyRange]> = [PointPredicate::range(key)].into();
+        let read = ReadRows {
+            relation: Arc::clone(&self.relation),
+            reads: Arc::clone(reads),
+            columns: Arc::clone(&self.columns),
+            ranges: Arc::clone(&ranges),
+            predicate: None,
+            batch_rows: 1,
+        };
         reads.note_scan(&self.relation.stored, self.target, &ranges);
         let request = ScanRequest {
             table: self.relation.stored.name.clone(),
@@ -121,11 +130,21 @@ impl DirectScan {
         let reader = reads.readers.of(&self.relation.stored).map_err(|error| DataFusionError::External(error))?;
         let scan = reader.scan(request).map_err(external)?;
         let (layout, reads) = (Arc::clone(&self.layout), Arc::clone(reads));
+        let rows = scan.map(move |scanned| {
+            let scanned = scanned.map_err(external)?;
+            reads.count_entities(scanned.num_rows(), scanned.num_rows());
+            layout.assemble(&scanned).map_err(|error| DataFusionError::External(error))
+        });
+        let mut read = Some(read);
         Ok(Some(
-            scan.map(move |scanned| {
-                let scanned = scanned.map_err(external)?;
-                reads.count_entities(scanned.num_rows(), scanned.num_rows());
-                layout.assemble(&scanned).map_err(|error| DataFusionError::External(error))
+            rows.or_else(move |error| {
+                let read = read.take();
+                async move {
+                    match read {
+                        Some(read) => Err(read.told(error).await),
+                        None => Err(error),
+                    }
+                }
             })
             .boxed(),
         ))

@@ -11,6 +11,7 @@ use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
+use super::misfit;
 use crate::relation::{ColumnSource, Relation};
 
 /// How some of a relation's columns are made out of a scan's columns.
@@ -153,6 +154,10 @@ fn position_or_push<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
 /// # Errors
 /// 22P02 for a stored value or key that is not one of the declared type.
 pub(crate) fn relation_rows(relation: &Relation, stored: &[&StoredEntity]) -> SqlResult<RecordBatch> {
+    rows_of(relation, stored).map_err(|error| misfit::of_entities(relation, stored, error))
+}
+
+fn rows_of(relation: &Relation, stored: &[&StoredEntity]) -> SqlResult<RecordBatch> {
     let all: Vec<usize> = (0..relation.columns.len()).collect();
     let layout = RowLayout::new(relation, &all, false);
     let mut columns = EntityColumns::new(Arc::clone(&layout.scan));

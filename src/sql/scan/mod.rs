@@ -15,6 +15,7 @@
 //!     overlay    the transaction's own writes, merged in
 //!     newest     rows that the statement looks at again, instead of the table
 //!     layout     stored columns -> the relation's columns
+//!     misfit     which row it is whose stored value is not of its column's type
 //!     width      how many rows make a batch
 //!     values     one stored entity -> a row of values
 //! ```
@@ -25,6 +26,7 @@ mod estimate;
 mod exec;
 mod layout;
 mod members;
+mod misfit;
 mod newest;
 mod order;
 mod overlay;

@@ -7,7 +7,7 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::metrics::BaselineMetrics;
 use futures::stream::{self, BoxStream};
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use tablegate_store::table::{
     Direction, KeyRange, Predicate, ScanPlan, ScanRequest, ScanStats, StoreError, TableReader,
 };
@@ -15,6 +15,7 @@ use tablegate_types::error::SqlError;
 
 use super::early_filter::EarlyFilter;
 use super::layout::RowLayout;
+use super::misfit::ReadRows;
 use super::residual::Residual;
 use super::sieve::Sieve;
 use super::{newest, overlay};
@@ -186,7 +187,7 @@ impl ScanRun {
         Ok((layout, scan))
     }
 
-    fn group(&self, group: &GroupScan) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+    fn group(self: &Arc<Self>, group: &GroupScan) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let (layout, scan) = self.stored(group)?;
         let residual = group.residual.as_ref().map(|filter| Residual::new(filter, layout.schema())).transpose()?;
         let early = residual.as_ref().map(|residual| EarlyFilter::of(residual, &layout)).transpose()?.flatten();
@@ -202,7 +203,20 @@ impl ScanRun {
             }
             futures::future::ready(finished)
         });
-        Ok(rows.try_filter(|batch| futures::future::ready(batch.num_rows() > 0)).boxed())
+        let rows = rows.try_filter(|batch| futures::future::ready(batch.num_rows() > 0));
+        let (run, group) = (Arc::clone(self), group.clone());
+        Ok(rows.or_else(move |error| run.rows_read(&group).told(error).map(Err)).boxed())
+    }
+
+    fn rows_read(&self, group: &GroupScan) -> ReadRows {
+        ReadRows {
+            relation: Arc::clone(&self.relation),
+            reads: Arc::clone(&self.reads),
+            columns: Arc::clone(&self.read),
+            ranges: Arc::clone(&group.ranges),
+            predicate: group.predicate.clone().filter(|_| self.reads.pushes_filters()),
+            batch_rows: self.batch_rows,
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub fn to_sql(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
         }
         DataType::Timestamp(TimeUnit::Microsecond, _) => from_instants(array, to),
         _ => cast(array, &to.arrow()).map_err(|error| {
-            SqlError::new(ErrorKind::InvalidTextRepresentation, format!("a stored value is not a value of type {to}"))
+            SqlError::new(ErrorKind::StoredValueUnfit, format!("a stored value is not a value of type {to}"))
                 .with_detail(error.to_string())
         }),
     }
@@ -66,7 +66,7 @@ where
     A: ArrayValues + FromIterator<Option<<A as ArrayValues>::Value>> + Array + 'static,
 {
     let convert = |value: Option<T::Native>| match value {
-        Some(value) => convert(value).map(Some).ok_or_else(|| unfit(&value.to_string(), to)),
+        Some(value) => convert(value).map(Some).ok_or_else(|| not_of_type(&value.to_string(), to)),
         None => Ok(None),
     };
     Ok(Arc::new(values.iter().map(convert).collect::<SqlResult<A>>()?))
@@ -100,7 +100,10 @@ fn from_instants(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
             let days = instants.iter().map(|micros| match micros {
                 Some(micros) => {
                     let refused = || {
-                        unfit(&tablegate_store::model::EdmDateTime::from_unix_micros_saturating(micros).to_string(), to)
+                        not_of_type(
+                            &tablegate_store::model::EdmDateTime::from_unix_micros_saturating(micros).to_string(),
+                            to,
+                        )
                     };
                     day(micros).map(Some).ok_or_else(refused)
                 }
@@ -200,7 +203,7 @@ pub(super) fn is_own_form(text: &str, rule: TextRule, to: &SqlType) -> SqlResult
     if rule == TextRule::Jsonb && is_own_jsonb(text) {
         return Ok(true);
     }
-    let own = rule.apply(text).map_err(|error| unfit(text, to).with_detail(error.message))?;
+    let own = rule.apply(text).map_err(|error| not_of_type(text, to).with_detail(error.message))?;
     Ok(*own == *text)
 }
 
@@ -249,7 +252,7 @@ fn parsed(texts: &StringArray, to: &SqlType) -> SqlResult<ArrayRef> {
     for text in texts {
         match text {
             Some(text) => {
-                column.push_stored(text).map_err(|error| unfit(text, to).with_detail(error.message))?;
+                column.push_stored(text).map_err(|error| not_of_type(text, to).with_detail(error.message))?;
             }
             None => column.push(None)?,
         }
@@ -257,10 +260,11 @@ fn parsed(texts: &StringArray, to: &SqlType) -> SqlResult<ArrayRef> {
     Ok(column.finish())
 }
 
-fn unfit(value: &str, to: &SqlType) -> Box<SqlError> {
+/// The error of a stored value that a column of this type does not show.
+pub fn not_of_type(value: &str, to: &SqlType) -> Box<SqlError> {
     let shown: String = value.chars().take(SHOWN_CHARS).collect();
     let message = format!("stored value \"{shown}\" is not a value of type {to}");
-    SqlError::new(ErrorKind::InvalidTextRepresentation, message)
+    SqlError::new(ErrorKind::StoredValueUnfit, message)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tablegate_store::table::{ColumnType, TypeSet};
 
 pub use self::assign::{assign, assign_as, limited, texts};
 pub use self::columns::to_edm_column;
-pub use self::load::{is_read_from_text, to_sql};
+pub use self::load::{is_read_from_text, not_of_type, to_sql};
 pub use self::save::{to_edm, value_to_edm};
 pub use self::value::to_value;
 use super::sql_type::SqlType;

@@ -131,13 +131,13 @@ fn unfit_stored_values_are_22p02() {
         [SqlType::Numeric(Some((5, 2))), SqlType::Time, SqlType::Json, SqlType::Interval, array_of(SqlType::Int4)]
     {
         let error = to_sql(&text, &sql_type).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::InvalidTextRepresentation);
+        assert_eq!(error.kind, ErrorKind::StoredValueUnfit);
         assert_eq!(error.message, format!("stored value \"x\" is not a value of type {sql_type}"));
     }
     let long: ArrayRef = Arc::new(StringArray::from(vec!["abcd"]));
-    assert_eq!(to_sql(&long, &SqlType::Varchar(Some(3))).unwrap_err().kind, ErrorKind::InvalidTextRepresentation);
+    assert_eq!(to_sql(&long, &SqlType::Varchar(Some(3))).unwrap_err().kind, ErrorKind::StoredValueUnfit);
     let wide: ArrayRef = Arc::new(Int32Array::from(vec![40_000]));
-    assert_eq!(to_sql(&wide, &SqlType::Int2).unwrap_err().kind, ErrorKind::InvalidTextRepresentation);
+    assert_eq!(to_sql(&wide, &SqlType::Int2).unwrap_err().kind, ErrorKind::StoredValueUnfit);
     let noon: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![43_200_000_000]).with_timezone("UTC"));
     let error = to_sql(&noon, &SqlType::Date).unwrap_err();
     assert_eq!(error.message, "stored value \"1970-01-01T12:00:00Z\" is not a value of type date");

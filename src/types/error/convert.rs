@@ -15,7 +15,7 @@ impl From<StoreError> for Box<SqlError> {
         let kind = match &error {
             StoreError::TableMissing(_) => ErrorKind::StoredTableMissing,
             StoreError::TableExists(_) => ErrorKind::DuplicateTable,
-            StoreError::Unfit(_) => ErrorKind::InvalidTextRepresentation,
+            StoreError::Unfit(_) => ErrorKind::StoredValueUnfit,
             StoreError::Underived(error) => match error.downcast_ref::<SqlError>() {
                 Some(error) => return Box::new(error.clone()),
                 None => ErrorKind::InvalidTextRepresentation,

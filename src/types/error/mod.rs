@@ -101,6 +101,8 @@ pub enum ErrorKind {
     CardinalityViolation,
     /// 22P02
     InvalidTextRepresentation,
+    /// 22P02: of the store, for a stored value that is not one of its column's type.
+    StoredValueUnfit,
     /// 22P03
     InvalidBinaryRepresentation,
     /// 22P04

@@ -139,17 +139,13 @@ fn guarded(value: BoundExpr, conditions: &[BoundExpr]) -> BoundExpr {
     );
     let Some((own, before)) = conditions.split_last().filter(|_| !is_sure) else { return value };
     let ty = value.ty;
-    let mut branches: Vec<_> = before.iter().map(|other| (other.clone(), null(ty))).collect();
+    let mut branches: Vec<_> = before.iter().map(|other| (other.clone(), BoundExpr::null(ty))).collect();
     branches.push((own.clone(), value));
     case(branches, ty)
 }
 
-fn null(ty: ExprType) -> BoundExpr {
-    BoundExpr::new(ExprKind::Constant(Literal::Null), ty, Place::NOWHERE)
-}
-
 fn case(branches: Vec<(BoundExpr, BoundExpr)>, ty: ExprType) -> BoundExpr {
-    let otherwise = Box::new(null(ty));
+    let otherwise = Box::new(BoundExpr::null(ty));
     BoundExpr::new(ExprKind::Case { operand: None, branches, otherwise }, ty, Place::NOWHERE)
 }
 

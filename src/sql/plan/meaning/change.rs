@@ -118,7 +118,20 @@ impl MeantChange {
     /// # Errors
     /// As [`MeantChange::column`].
     pub(crate) fn all_columns(&self) -> SqlResult<Vec<BoundExpr>> {
-        (0..self.relation.columns.len()).map(|column| self.target_column(column)).collect()
+        self.columns_but(|_| false)
+    }
+
+    /// All columns of the table that is changed, with NULLs in the places of those that get other values whatever they were: these
+    /// are not read, and may be none of their types.
+    ///
+    /// # Errors
+    /// As [`MeantChange::column`].
+    pub(crate) fn columns_but(&self, is_replaced: impl Fn(usize) -> bool) -> SqlResult<Vec<BoundExpr>> {
+        let column = |column: usize| {
+            let found = self.target_column(column)?;
+            Ok(if is_replaced(column) { BoundExpr::null(found.ty) } else { found })
+        };
+        (0..self.relation.columns.len()).map(column).collect()
     }
 
     /// Whether a value of it counts with a sequence.
