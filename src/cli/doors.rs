@@ -40,6 +40,10 @@ impl Coordinator for BesideSql {
         !own_tables::contains(table) && self.0.shows(table)
     }
 
+    fn is_being_made(&self, table: &TableName) -> bool {
+        self.0.makes(table)
+    }
+
     async fn create_table(&self, table: &TableName) -> Result<(), Objection> {
         // What SQL keeps for itself is there, or is going to be; and a second one of a name in SQL nobody could reach there.
         if own_tables::contains(table) || self.0.name_of(table).is_none() {

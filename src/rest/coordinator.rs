@@ -83,6 +83,12 @@ pub trait Coordinator: Send + Sync + 'static {
     /// Whether clients may know of a table that is in the store.
     fn is_visible(&self, table: &TableName) -> bool;
 
+    /// Whether a table that clients may not know of is one that somebody makes, rather than one that is on its way out.
+    fn is_being_made(&self, table: &TableName) -> bool {
+        let _ = table;
+        false
+    }
+
     /// # Errors
     /// [`StoreError::TableExists`], among others.
     async fn create_table(&self, table: &TableName) -> Result<(), Objection>;

@@ -125,12 +125,14 @@ impl Door {
             self.own.remove(Document::Acl(table)).await?;
         }
         self.coordinator.create_table(table).await.map_err(|objection| match refused(objection) {
-            // It was dropped, and is on its way out of the store.
-            Refusal::TableExists if !self.is_visible(table) && !own_tables::contains(table) => {
-                Refusal::TableBeingDeleted
-            }
+            Refusal::TableExists if self.is_on_its_way_out(table) => Refusal::TableBeingDeleted,
             other => other,
         })
+    }
+
+    /// Of a table that is in the store: whether it was dropped.
+    fn is_on_its_way_out(&self, table: &TableName) -> bool {
+        !self.is_visible(table) && !own_tables::contains(table) && !self.coordinator.is_being_made(table)
     }
 
     pub(crate) async fn drop_table(&self, table: &TableName, patience: Duration) -> RestResult<()> {

@@ -117,6 +117,11 @@ impl Guests {
         !self.engine.catalog().is_doomed(table)
     }
 
+    /// Whether a transaction makes it.
+    pub fn makes(&self, table: &TableName) -> bool {
+        self.engine.catalog().is_being_made(table)
+    }
+
     /// The SQL name of a table of the store, as `DROP TABLE` takes it; `None` where SQL calls something else so, which is
     /// stored under another name.
     pub fn name_of(&self, table: &TableName) -> Option<String> {

@@ -135,6 +135,21 @@ async fn a_table_is_made_and_dropped_by_its_stored_name() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_an_open_transaction_gives_a_table_is_taken() {
+    let both = Both::open().await;
+    let table = r#"{"TableName":"orderItems"}"#;
+    both.run("BEGIN; CREATE TABLE order_items (id int PRIMARY KEY)").await;
+    let made = both.send("POST", "/Tables", table).await;
+    assert_eq!((made.status, made.code().as_deref()), (409, Some("TableAlreadyExists")));
+    assert_eq!(both.send("GET", "/orderItems()", "").await.status, 404);
+    both.run("COMMIT").await;
+    let made = both.send("POST", "/Tables", table).await;
+    assert_eq!((made.status, made.code().as_deref()), (409, Some("TableAlreadyExists")));
+    both.run("BEGIN; DROP TABLE order_items; ROLLBACK").await;
+    assert_eq!(both.send("GET", "/orderItems()", "").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn policies_end_with_their_table_whoever_drops_it() {
     let both = Both::open().await;
     let table = r#"{"TableName":"shared"}"#;
@@ -209,7 +224,7 @@ async fn a_declared_table_is_deleted_as_drop_table_does_it() {
     assert_eq!(both.send("GET", "/later()", "").await.code().as_deref(), Some("TableNotFound"));
     assert_eq!(
         both.send("POST", "/Tables", r#"{"TableName":"later"}"#).await.code().as_deref(),
-        Some("TableBeingDeleted")
+        Some("TableAlreadyExists")
     );
     both.run("COMMIT").await;
     assert_eq!(both.send("GET", "/later()", "").await.status, 200);

@@ -81,6 +81,7 @@ pub(crate) use sequence::{Sequence, SequenceOptions, SequenceOwner, SequenceStat
 pub(crate) use sequence_names::{called, default_after_renaming, default_as_kept, default_as_shown, next_call};
 pub(crate) use session::{Search, SessionCatalog};
 pub(crate) use staged::StagedCatalog;
+use stored::InTheMaking;
 pub(crate) use stored::MadeTable;
 pub(crate) use view::{CatalogMoment, CatalogView};
 pub(crate) use view_definition::{Definition, marked};
@@ -136,6 +137,7 @@ struct Common {
     announcing: Announcing,
     /// Stored tables of transactions that ended without committing, and those of temporary tables that are gone.
     discarded: mpsc::UnboundedSender<StoredTable>,
+    in_the_making: InTheMaking,
 }
 
 impl Catalog {
@@ -155,6 +157,7 @@ impl Catalog {
             gateway: Uuid::new_v4().to_string(),
             announcing,
             discarded,
+            in_the_making: InTheMaking::default(),
         });
         let parts = Arc::new(Parts::of(&common));
         parts.public.load().await?;
@@ -216,6 +219,11 @@ impl Catalog {
     pub(crate) fn is_doomed(&self, table: &TableName) -> bool {
         let public = &self.parts.public;
         public.state().doomed.contains(&public.stored_as(table))
+    }
+
+    /// Whether a transaction that is open makes a table of the server's own store.
+    pub(crate) fn is_being_made(&self, table: &TableName) -> bool {
+        self.common.in_the_making.has(&self.parts.public.stored_as(table))
     }
 
     /// Whether a declared table has its rows there.

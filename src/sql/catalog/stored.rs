@@ -8,9 +8,9 @@
 //! Where other gateways use the store, the name of a dropped table is reserved for a while: no other stored table gets
 //! it while a gateway may still take it for the old one, or while the service is still deleting it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use super::declaration::Declaration;
 use super::scratch::ScratchTable;
 use super::view::CatalogView;
-use super::{Catalog, Parts, Shared, catalog_table, duplicate_stored, entry, is_hidden, too_large};
+use super::{Catalog, Common, Parts, Shared, catalog_table, duplicate_stored, entry, is_hidden, too_large};
 use crate::place::{Place, Readers, StoredTable};
 use crate::relation::RelationKind;
 
@@ -48,7 +48,22 @@ struct Doomed {
 pub(crate) struct FreshTable {
     stored: StoredTable,
     is_adopted: AtomicBool,
+    in_the_making: InTheMaking,
     discarded: mpsc::UnboundedSender<StoredTable>,
+}
+
+/// The stored tables that open transactions of this gateway have made.
+#[derive(Debug, Default, Clone)]
+pub(super) struct InTheMaking(Arc<Mutex<BTreeSet<StoredTable>>>);
+
+impl InTheMaking {
+    pub(super) fn has(&self, stored: &StoredTable) -> bool {
+        self.lock().contains(stored)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<StoredTable>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A stored table that was made for a transaction.
@@ -59,6 +74,12 @@ pub(crate) enum MadeTable {
 }
 
 impl FreshTable {
+    fn new(stored: StoredTable, common: &Common) -> Self {
+        let (in_the_making, discarded) = (common.in_the_making.clone(), common.discarded.clone());
+        in_the_making.lock().insert(stored.clone());
+        Self { stored, is_adopted: AtomicBool::new(false), in_the_making, discarded }
+    }
+
     pub(crate) fn stored(&self) -> &StoredTable {
         &self.stored
     }
@@ -71,6 +92,7 @@ impl FreshTable {
 
 impl Drop for FreshTable {
     fn drop(&mut self) {
+        self.in_the_making.lock().remove(&self.stored);
         if !self.is_adopted.load(Ordering::Relaxed) {
             // Sending fails once the engine is gone, which does no harm: the next start drops the table.
             let _ = self.discarded.send(self.stored.clone());
@@ -148,8 +170,7 @@ impl Shared {
         }
         // Where there is an entry, another gateway is making it, or has just dropped it.
         let Some(version) = self.doom(&name).await? else { return Ok(None) };
-        let discarded = self.common.discarded.clone();
-        let fresh = FreshTable { stored: self.stored_as(&name), is_adopted: AtomicBool::new(false), discarded };
+        let fresh = FreshTable::new(self.stored_as(&name), &self.common);
         self.change_state(|state| {
             state.doomed.insert(self.stored_as(&name));
         });
