@@ -135,3 +135,17 @@ async fn what_others_write_meanwhile_stays() {
     let detail = error.detail.unwrap_or_default();
     assert!(rows > 0 && detail.contains(&format!("with {rows} rows were committed before it failed")), "{detail}");
 }
+
+#[tokio::test]
+async fn one_that_is_cancelled_says_how_to_go_on() {
+    let mut loads = Loads::new().await;
+    loads.execute("INSERT INTO loaded VALUES (-1, 0, 'there')").await.unwrap();
+    loads.execute("COPY loaded FROM STDIN").await.unwrap();
+    loads.feed(&lines(true)).await.unwrap();
+    let told = loads.session.with_written(SqlError::new(ErrorKind::QueryCanceled, "canceled"));
+    loads.session.copy_abort().await;
+    loads.session.fail();
+    assert!(told.detail.is_some_and(|detail| detail.contains("were committed before it was stopped")));
+    assert!(told.hint.is_some_and(|hint| hint.contains("ON CONFLICT DO NOTHING")));
+    assert!(count(&mut loads.session).await > 1);
+}

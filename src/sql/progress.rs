@@ -51,10 +51,10 @@ pub(super) struct Shown {
 
 /// The statement of a session that is shown, until it has come to its own end: one that is dropped before has not.
 #[derive(Debug, Default)]
-pub(super) struct Unfinished(Mutex<Option<Arc<Tally>>>);
+pub(super) struct Unfinished(Mutex<Option<(Writer, Arc<Tally>)>>);
 
 impl Unfinished {
-    pub(crate) fn get(&self) -> Option<Arc<Tally>> {
+    pub(crate) fn get(&self) -> Option<(Writer, Arc<Tally>)> {
         self.lock().clone()
     }
 
@@ -62,7 +62,7 @@ impl Unfinished {
         *self.lock() = None;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<Tally>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<(Writer, Arc<Tally>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -84,7 +84,7 @@ impl Report {
         let id = self.to.next.fetch_add(1, Ordering::Relaxed);
         self.to.lock().insert(id, (self.writer, tally.clone()));
         if let Some(unfinished) = &self.unfinished {
-            *unfinished.lock() = Some(tally.clone());
+            *unfinished.lock() = Some((self.writer, tally.clone()));
         }
         Shown { id, writes: self.to.clone(), unfinished: self.unfinished.clone() }
     }
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!((*found, counted.egts(), counted.rows(), counted.under_way()), (writer, 2, 120, 3));
         drop(shown);
         assert!(writes.all().is_empty());
-        assert_eq!(unfinished.get().map(|tally| tally.rows()), Some(120));
+        assert_eq!(unfinished.get().map(|(of, tally)| (of, tally.rows())), Some((writer, 120)));
         report.begin(&tally).finish();
         assert!(unfinished.get().is_none());
     }

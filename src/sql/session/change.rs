@@ -13,6 +13,7 @@ use tablegate_store::model::limits::EGT_MAX_OPERATIONS;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult, Topic};
 use tablegate_types::sql_type::SqlType;
 
+use super::copy::{COPY_FROM, with_way_on};
 use super::locking::LockingStatement;
 use super::prepare::{Plan, plan_meant};
 use super::{Position, Session};
@@ -336,7 +337,10 @@ impl Session {
     #[must_use]
     pub fn with_written(&self, error: Box<SqlError>) -> Box<SqlError> {
         match self.unfinished.get() {
-            Some(tally) if error.detail.is_none() => with_known(error, &tally),
+            Some((writer, tally)) if error.detail.is_none() => {
+                let told = with_known(error, &tally);
+                if writer.command == COPY_FROM && told.detail.is_some() { with_way_on(told) } else { told }
+            }
             _ => error,
         }
     }

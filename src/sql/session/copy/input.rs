@@ -76,14 +76,14 @@ impl Session {
             || !relation.place().has_rules();
         let direct = if is_unseen {
             self.write_collected(&relation.stored).await?;
-            let mode = WriteMode::Direct(Box::new(self.unseen_writer(&relation, "COPY FROM")?));
+            let mode = WriteMode::Direct(Box::new(self.unseen_writer(&relation, COPY_FROM)?));
             Some(DirectRows::new(Writes::new(&self.engine, relation.clone(), self.reads(), mode)))
         } else if collects {
             None
         } else {
             let claims = self.transaction.take_claims();
             let writer =
-                self.direct_writer(&relation, "COPY FROM")?.with_claims(claims).holding_back(self.engine.held_back());
+                self.direct_writer(&relation, COPY_FROM)?.with_claims(claims).holding_back(self.engine.held_back());
             let mode = WriteMode::Direct(Box::new(writer));
             Some(DirectRows::new(Writes::new(&self.engine, relation.clone(), self.reads(), mode)))
         };
@@ -304,14 +304,21 @@ impl CopyInProgress {
         let Some(direct) = &mut self.direct else { return error };
         let (mut error, line) = direct.give_up(error).await;
         if direct.has_committed() && !self.is_unseen {
-            let hints = error.hint.iter().map(String::as_str).chain([GO_ON]).collect::<Vec<_>>();
-            error.hint = Some(hints.join(" "));
+            error = with_way_on(error);
         }
         placed(error, &self.relation.name, line)
     }
 }
 
-/// What to do where some rows of a COPY are committed.
+/// What `statement_progress` calls it.
+pub(in crate::session) const COPY_FROM: &str = "COPY FROM";
+
+/// The error of a COPY of which some rows are committed, with what to do then.
+pub(in crate::session) fn with_way_on(error: Box<SqlError>) -> Box<SqlError> {
+    let hints = error.hint.iter().map(String::as_str).chain([GO_ON]).collect::<Vec<_>>().join(" ");
+    error.with_hint(hints)
+}
+
 const GO_ON: &str = "To go on, COPY the input into another table and INSERT its rows with ON CONFLICT DO NOTHING, or leave out \
                      the rows that are there with COPY ... WHERE.";
 

@@ -19,7 +19,7 @@ mod writer;
 
 use tablegate_types::error::{SqlError, SqlResult};
 
-pub(super) use self::input::CopyInProgress;
+pub(super) use self::input::{COPY_FROM, CopyInProgress, with_way_on};
 use self::options::CopyOptions;
 pub use self::reader::CopiedRows;
 use super::{Position, Session};
