@@ -16,7 +16,12 @@ impl Session {
             TransactionCommand::Start(modes) => self.begin(*modes, "START TRANSACTION")?,
             TransactionCommand::SetModes(modes) => self.set_modes(*modes)?,
             TransactionCommand::SetSessionModes(modes) => self.set_session_modes(*modes)?,
-            TransactionCommand::SetSnapshot => return Err(SqlError::not_supported("SET TRANSACTION SNAPSHOT")),
+            TransactionCommand::SetSnapshot => {
+                return Err(SqlError::not_supported("SET TRANSACTION SNAPSHOT").with_hint(
+                    "Read what is to be of one moment in one session, after BEGIN ISOLATION LEVEL REPEATABLE READ; pg_dump \
+                     without --jobs does.",
+                ));
+            }
             TransactionCommand::Commit { chain } => self.commit(*chain).await?,
             TransactionCommand::Rollback { chain } => self.rollback(*chain)?,
             TransactionCommand::Savepoint(name) => {

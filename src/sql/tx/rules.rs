@@ -83,9 +83,7 @@ fn refusal(rule: Rule, writes: &WriteSet, what: Unit) -> Box<SqlError> {
                 format!("{what} cannot write to two partitions of {}: {}", tables.join(", "), first_two(partitions)),
             )
             .with_detail(holds(writes))
-            .with_hint(what.way_out(
-                "Entities that change together need one PartitionKey; write to one partition in each transaction",
-            ))
+            .with_hint(what.way_out_of_partitions(writes))
         }
         Rule::TooManyEntities => SqlError::new(
             ErrorKind::LimitExceeded,
@@ -119,6 +117,20 @@ impl Unit {
             }
             Unit::Block { is_observable: false } => format!("{advice}."),
             Unit::Statement => format!("{advice}, or SET egt.autocommit = split to run the statement as several."),
+        }
+    }
+
+    fn way_out_of_partitions(self, writes: &WriteSet) -> String {
+        let advice = "Entities that change together need one PartitionKey; write to one partition in each transaction";
+        let way_out = self.way_out(advice);
+        match self {
+            // As loaders do that replace a table.
+            Unit::Block { .. } if writes.only_deletes() => {
+                format!(
+                    "{way_out} Where all rows of the table go, TRUNCATE it: the block may then fill it with any number."
+                )
+            }
+            _ => way_out,
         }
     }
 

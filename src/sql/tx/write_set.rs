@@ -367,6 +367,12 @@ impl WriteSet {
         self.get(table, key).is_some_and(|write| write.base.is_none() && write.kept.is_some())
     }
 
+    /// Whether rows go, and nothing else is done.
+    pub(crate) fn only_deletes(&self) -> bool {
+        let mut writes = self.tables.values().flat_map(TableWrites::entries);
+        writes.all(|(_, write)| write.kept.is_none())
+    }
+
     /// What readers inside the transaction see of it, as it is now.
     pub(crate) fn own_writes(&self) -> BTreeMap<StoredTable, OwnWrites> {
         self.tables.iter().map(|(name, table)| (name.clone(), table.own_writes())).collect()
