@@ -25,7 +25,10 @@ impl Level<'_> {
             GroupByExpr::Expressions(elements, modifiers) if modifiers.is_empty() => elements,
             _ => return Err(SqlError::not_supported("this form of GROUP BY")),
         };
-        let mut grouping = Grouping::default();
+        let is_distinct =
+            matches!(elements.first(), Some(Expr::Function(function)) if is_marked(function, DISTINCT_SETS));
+        let elements = &elements[usize::from(is_distinct)..];
+        let mut grouping = Grouping { is_distinct, ..Grouping::default() };
         let mut sets = Vec::with_capacity(elements.len());
         let mut is_plain = true;
         for element in elements {
@@ -120,6 +123,8 @@ impl Level<'_> {
     }
 }
 
+/// What stands before the elements for DISTINCT, which the parser does not read.
+pub const DISTINCT_SETS: &str = "distinct#sets";
 /// What stands for GROUPING SETS and for `()` inside of GROUPING SETS, where the parser reads neither.
 pub const GROUPING_SETS: &str = "grouping#sets";
 pub const EMPTY_SET: &str = "empty#set";

@@ -45,7 +45,7 @@ mod with;
 pub use self::bound::{Busy, LockStrength};
 pub(crate) use self::from::{Alias, columns_of, name_parts};
 pub(crate) use self::group::row_items;
-pub use self::group::{EMPTY_SET, GROUPING_SETS};
+pub use self::group::{DISTINCT_SETS, EMPTY_SET, GROUPING_SETS};
 pub(crate) use self::level::{Context, Level};
 pub use self::locks::{LOCK_MARK, LockingClause, Replacement};
 pub use self::range_function::ROWS_FROM;

@@ -3,6 +3,7 @@
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use tablegate_bind::query::DISTINCT_SETS;
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::names::is_reserved;
@@ -11,7 +12,7 @@ use crate::syntax::{is_significant, is_word, keyword};
 /// Rewrites the tokens of one statement.
 ///
 /// # Errors
-/// 0A000 for other operators than `<` and `>` to order by, for GROUP BY DISTINCT of grouping sets, and for EXPLAIN of what is no
+/// 0A000 for other operators than `<` and `>` to order by, and for EXPLAIN of what is no
 /// query and no change of rows.
 pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
     let source: Vec<TokenWithSpan> = tokens.into_iter().filter(is_significant).collect();
@@ -138,10 +139,12 @@ impl Plain {
         if self.is(0, "ALL") && is_list(&self.source.get(self.at + 1)) {
             self.at += 1;
         } else if self.is(0, "DISTINCT") {
-            if ["ROLLUP", "CUBE", "GROUPING"].iter().any(|word| self.source[self.at..].iter().any(|t| is_word(t, word)))
-            {
-                return Err(SqlError::not_supported("GROUP BY DISTINCT of grouping sets")
-                    .with_hint("List each grouping set once: GROUP BY GROUPING SETS (...)."));
+            let has = |word: &&str| self.source[self.at..].iter().any(|token| is_word(token, word));
+            if ["ROLLUP", "CUBE", "GROUPING"].iter().any(has) {
+                let span = self.source[self.at].span;
+                let mark = Token::make_word(DISTINCT_SETS, Some('"'));
+                let tokens = [mark, Token::LParen, Token::RParen, Token::Comma];
+                self.kept.extend(tokens.map(|token| TokenWithSpan { token, span }));
             }
             self.at += 1;
         }
@@ -323,6 +326,10 @@ mod tests {
             ("SELECT a FROM t GROUP BY ALL a", "SELECT a FROM t GROUP BY a"),
             ("SELECT a FROM t GROUP BY DISTINCT a", "SELECT a FROM t GROUP BY a"),
             (
+                "SELECT a FROM t GROUP BY DISTINCT ROLLUP (a), a",
+                "SELECT a FROM t GROUP BY \"distinct#sets\" ( ) , ROLLUP ( a ) , a",
+            ),
+            (
                 "SELECT a FROM t ORDER BY a USING <, b USING OPERATOR(pg_catalog.>) NULLS LAST",
                 "SELECT a FROM t ORDER BY a ASC , b DESC NULLS LAST",
             ),
@@ -348,11 +355,7 @@ mod tests {
 
     #[test]
     fn what_nothing_stands_for_is_refused() {
-        for sql in [
-            "SELECT a FROM t ORDER BY a USING ~=~",
-            "SELECT a FROM t GROUP BY DISTINCT ROLLUP (a), a",
-            "EXPLAIN CREATE TABLE t AS SELECT 1",
-        ] {
+        for sql in ["SELECT a FROM t ORDER BY a USING ~=~", "EXPLAIN CREATE TABLE t AS SELECT 1"] {
             assert!(read(sql).is_err(), "{sql}");
         }
     }
