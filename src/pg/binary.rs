@@ -213,6 +213,8 @@ impl<'a> Values<'a> {
             SqlType::Limited(limits) => return Values::new(array, limits.of().bare()),
             SqlType::Int2Vector => list(array, &SqlType::Int2, VECTOR_START)?,
             SqlType::OidVector => list(array, &SqlType::Oid, VECTOR_START)?,
+            // Nothing is asked of items that there are none of: some have no binary form.
+            SqlType::Array(_) if array.null_count() == array.len() => Some(Values::Null),
             SqlType::Array(item) => list(array, item, ARRAY_START)?,
             SqlType::Record(_) => record(array)?,
         };

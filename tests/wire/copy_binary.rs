@@ -78,6 +78,9 @@ async fn a_query_goes_out_in_binary() {
     assert_eq!((tags(&out).as_str(), &out[1].body, &out[2].body[..]), ("HddcCZ", &expected, END));
     let out = client.query("COPY (SELECT 1 WHERE false) TO STDOUT WITH BINARY").await;
     assert_eq!((tags(&out).as_str(), &out[1].body), ("HdcCZ", &[HEADER, END].concat()));
+    // An item would have no binary form, and there is none.
+    let out = client.query("COPY (SELECT NULL::aclitem[]) TO STDOUT WITH BINARY").await;
+    assert_eq!(out[1].body, [HEADER, &tuple(&[None])].concat());
     let out = client.query("COPY (SELECT ROW('pg_class'::regclass)) TO STDOUT WITH BINARY").await;
     assert_eq!(error(&out).code(), "0A000");
     server.stop().await;
