@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore};
 use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::outcome::Outcome;
 use tablegate::sql::session::{Position, Session, SessionOptions};
@@ -11,6 +10,7 @@ use tablegate::store::model::{EdmDateTime, EdmValue, EntityKey, PropertyName, Sy
 use tablegate::store::table::{Batch, Operation, TableStore};
 use tablegate::types::error::{ErrorKind, SqlError, SqlResult};
 
+use crate::support::columnar::Columnar;
 use crate::support::lines::lines;
 
 /// What the table is declared with beside its key, and a value that an SDK may write there: as it is told.
@@ -119,6 +119,19 @@ async fn misfits_are_told_and_mended(store: Arc<dyn TableStore>) {
         let mend = format!("UPDATE sales SET {column} = {value} WHERE shop = 'a' AND line = '2' RETURNING {column}");
         assert_eq!(table.run(&mend).await.unwrap().len(), 1, "{mend}");
         table.spoil(column, text).await;
+        let mend = format!(
+            "INSERT INTO sales (shop, line, {column}) VALUES ('a', '2', {value}) \
+             ON CONFLICT (shop, line) DO UPDATE SET {column} = EXCLUDED.{column}"
+        );
+        table.run(&mend).await.unwrap();
+        assert_eq!(table.run("SELECT * FROM sales").await.unwrap().len(), 3);
+        // FIXME: the block that mends the row is not shown it before COMMIT, as the store reads what is under its own write.
+        table.spoil(column, text).await;
+        table.run("BEGIN").await.unwrap();
+        table.run(&format!("UPDATE sales SET {column} = {value} WHERE shop = 'a' AND line = '2'")).await.unwrap();
+        let is_of_text = matches!(*column, "note");
+        assert_eq!(table.try_run("SELECT * FROM sales").await.is_ok(), is_of_text, "{column}");
+        table.run("ROLLBACK").await.unwrap();
         table.run("DELETE FROM sales WHERE shop = 'a' AND line = '2'").await.unwrap();
         table.run("INSERT INTO sales VALUES ('a', '2', 2.50, 2, '2020-01-02', 'y')").await.unwrap();
     }
@@ -136,8 +149,8 @@ async fn misfits_are_told_and_mended_in_memory() {
 }
 
 #[tokio::test]
-async fn misfits_are_told_and_mended_on_disk() {
+async fn misfits_are_told_and_mended_in_columns_on_disk() {
     let folder = tempfile::tempdir().unwrap();
-    let store = EmbeddedStore::open(folder.path(), Arc::new(SystemClock), EmbeddedOptions::default()).unwrap();
+    let store = Columnar::open(folder.path(), Arc::new(SystemClock)).unwrap();
     misfits_are_told_and_mended(Arc::new(store)).await;
 }
