@@ -20,6 +20,8 @@ use crate::tx::ColumnWindow;
 
 /// Fewer rows than this are locked one by one.
 const HELD_TOGETHER: usize = 16;
+/// A block keeps so much of the values of its rows in memory, and puts the others into a file: less where many share the memory.
+const HELD_BYTES_MAX: usize = 96 << 20;
 /// Fewer rows than this are made something else sooner than another thread takes over what waits meanwhile.
 pub(crate) const FEW_ROWS: usize = 256;
 
@@ -116,7 +118,8 @@ impl Writes<'_> {
         let store = Arc::clone(transaction.claims().store_of(&self.relation)?);
         let in_memory = entities.key_memory() + ColumnWindow::OPERATION_BYTES * entities.len();
         let mut taken = self.held_back.begin();
-        let entities = match taken.add(entities.values_bytes()) {
+        let is_much = transaction.writes().held_bytes() + entities.values_bytes() > HELD_BYTES_MAX;
+        let entities = match !is_much && taken.add(entities.values_bytes()) {
             true => entities,
             false => {
                 taken = self.held_back.begin();

@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 use tablegate_store::model::{EntityKey, PropertyName};
 use tablegate_store::table::{ColumnType, DerivedColumn, TypeSet};
 use tablegate_types::constraint::Constraints;
-use tablegate_types::error::{ErrorKind, ShownKey, SqlError};
+use tablegate_types::error::{ErrorKind, SqlError};
 use tablegate_types::key_codec::KeyCodec;
+use tablegate_types::output::ShownKey;
 use tablegate_types::sql_type::SqlType;
 
 pub(crate) use self::derived::{DerivedColumns, derived_columns};
@@ -285,7 +286,7 @@ impl Relation {
         let constraint = self.primary_key_name();
         let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
         let error = self.error(ErrorKind::UniqueViolation, message);
-        let mut error = error.showing_key(self.shown_key(key), " already exists.");
+        let mut error = self.shown_key(key).shown_in(error, " already exists.");
         error.constraint = Some(constraint);
         error
     }

@@ -15,6 +15,7 @@ use tablegate_store::table::{
 };
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError};
+use tablegate_types::output::ShownKey;
 
 use super::layout::relation_rows;
 use crate::reads::Reads;
@@ -49,8 +50,8 @@ impl ReadRows {
         };
         match found {
             Some(misfit) => {
-                let told = misfit.told(&self.relation).in_style(&self.reads.moments.style());
-                DataFusionError::External(told)
+                let told = misfit.told(&self.relation);
+                DataFusionError::External(ShownKey::in_style(told, &self.reads.moments.style()))
             }
             None => error,
         }
@@ -186,10 +187,7 @@ impl Misfit {
         let Self { key, column, mut error } = self;
         let name = &relation.columns[column].name;
         let why = error.detail.take().map_or_else(String::new, |why| format!(": {why}"));
-        error
-            .for_table(&relation.place().schema(), &relation.name)
-            .for_column(name)
-            .showing_key(relation.shown_key(&key), &format!(", column \"{name}\"{why}."))
-            .with_hint(REPAIR)
+        let error = error.for_table(&relation.place().schema(), &relation.name).for_column(name);
+        relation.shown_key(&key).shown_in(error, &format!(", column \"{name}\"{why}.")).with_hint(REPAIR)
     }
 }

@@ -5,6 +5,7 @@
 
 use tablegate_bind::QualifiedName;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::output::ShownKey;
 use tablegate_types::privileges::{ObjectKind, Privileges, not_owned};
 
 use super::Session;
@@ -88,7 +89,7 @@ impl Session {
         error: Box<SqlError>,
         written: impl FnOnce() -> WrittenColumns,
     ) -> Box<SqlError> {
-        let error = error.in_style(&self.settings.style());
+        let error = ShownKey::in_style(error, &self.settings.style());
         if error.shown.is_none() || self.may_read_everything() || self.may_read_table_of(&error).await {
             return error;
         }

@@ -299,7 +299,7 @@ impl<'a> Copy<'a> {
                 let constraint = self.after.primary_key_name();
                 let message = format!("could not create unique index \"{constraint}\"");
                 let error = self.after.error(ErrorKind::UniqueViolation, message);
-                let mut error = error.showing_key(self.after.shown_key(&key), " is duplicated.");
+                let mut error = self.after.shown_key(&key).shown_in(error, " is duplicated.");
                 error.constraint = Some(constraint);
                 error
             }

@@ -146,6 +146,11 @@ impl ColumnWrites {
         Arc::make_mut(&mut self.windows).push(Arc::new(window));
     }
 
+    /// What their values take of the memory of rows that are held back.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.windows.iter().map(|window| window.taken.bytes()).sum()
+    }
+
     /// How many rows there are.
     pub(super) fn len(&self) -> usize {
         self.windows.iter().map(|window| window.keys().len()).sum()

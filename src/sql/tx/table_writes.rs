@@ -105,6 +105,11 @@ impl TableWrites {
         if self.is_ahead() { 0 } else { self.bytes }
     }
 
+    /// What the values of its columns take of the memory of rows that are held back.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.columns.held_bytes()
+    }
+
     fn is_ahead(&self) -> bool {
         self.rows.is_untouched() && self.ahead.has_all(&self.columns)
     }

@@ -232,6 +232,11 @@ impl WriteSet {
         seen.map(|(_, table)| table.bytes()).sum()
     }
 
+    /// What the values of rows that are columns take of the memory that others share.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.tables.values().map(TableWrites::held_bytes).sum()
+    }
+
     /// Many rows with their values in a file, where memory has no room for them.
     ///
     /// # Errors

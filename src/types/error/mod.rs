@@ -8,7 +8,7 @@ mod shown;
 
 use std::fmt;
 
-pub use self::shown::{Shown, ShownKey};
+pub use self::shown::Shown;
 
 /// What kind of error: one per SQLSTATE this product uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

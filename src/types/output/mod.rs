@@ -11,6 +11,7 @@ mod interval;
 mod list;
 mod number;
 mod record;
+mod shown_key;
 mod stack;
 mod temporal;
 mod value;
@@ -25,6 +26,7 @@ use self::cells::Cells;
 pub use self::digits::ShownDigits;
 pub use self::interval::write_interval;
 pub use self::number::{write_decimal, write_f64};
+pub use self::shown_key::ShownKey;
 pub use self::stack::StackText;
 
 #[cfg(test)]
