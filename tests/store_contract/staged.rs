@@ -174,6 +174,9 @@ async fn sealed(store: &Store, table: &TableName, in_order: bool) -> (Box<dyn St
     for window in 0..5 {
         let window = if in_order { window } else { 4 - window };
         staged.write(rows(table, window * 400..(window + 1) * 400, &format!("n{window}"))).await.unwrap();
+        if window % 2 == 0 {
+            staged.rest().await.unwrap();
+        }
     }
     let number = staged.seal().await.unwrap();
     (staged, SealedRows { table: table.clone(), number, extent: (2_000, 2_000) })

@@ -232,6 +232,11 @@ impl EmbeddedRows {
         spawn_blocking(move || writer.write(filling, coming))
     }
 
+    async fn sort(&self, filling: Filling) -> Result<Filling, StoreError> {
+        let writer = Arc::clone(&self.writer);
+        blocking(move || writer.sort(filling)).await
+    }
+
     async fn push(&self, progress: Progress, rows: EncodedRows) -> Result<Progress, StoreError> {
         let Some((first, last)) = rows.keys.span() else { return Ok(progress) };
         let mut filling = match progress {
@@ -251,10 +256,7 @@ impl EmbeddedRows {
                 let (end, (rows, coming)) = (end.clone(), mpsc::channel(1));
                 Progress::Written { rows, end, task: self.begin(filling, Some(coming)) }
             }
-            None if filling.bytes >= self.writer.sorted_bytes => {
-                let writer = Arc::clone(&self.writer);
-                Progress::Kept(blocking(move || writer.sort(filling)).await?)
-            }
+            None if filling.bytes >= self.writer.sorted_bytes => Progress::Kept(self.sort(filling).await?),
             _ => Progress::Kept(filling),
         })
     }
@@ -286,6 +288,17 @@ impl StagedRows for EmbeddedRows {
         let rows = blocking(encode).await?;
         let mut place = self.progress.lock().await;
         *place = self.push(std::mem::replace(&mut *place, Progress::Ended), rows).await?;
+        Ok(())
+    }
+
+    async fn rest(&self) -> Result<(), StoreError> {
+        let mut place = self.progress.lock().await;
+        let filling = std::mem::replace(&mut *place, Progress::Ended).into_filling().await?;
+        *place = Progress::Kept(match (filling.waiting.is_empty(), &filling.end) {
+            (true, _) => filling,
+            (false, Some(_)) => ended(self.begin(filling, None)).await?,
+            (false, None) => self.sort(filling).await?,
+        });
         Ok(())
     }
 

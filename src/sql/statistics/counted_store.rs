@@ -295,6 +295,10 @@ impl StagedRows for CountedRows {
         Ok(())
     }
 
+    async fn rest(&self) -> Result<(), StoreError> {
+        self.rows.rest().await
+    }
+
     async fn first_known(&self, entities: &NewEntities) -> Result<Option<usize>, StoreError> {
         self.rows.first_known(entities).await
     }

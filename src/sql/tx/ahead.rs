@@ -5,11 +5,16 @@
 //! are committed as if nothing had been written ahead.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tablegate_store::model::TableName;
 use tablegate_store::table::{NewEntities, StagedRows, StoreError, TableStore};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// After so long without rows the store has them put away: a block may fill many tables, and stay open.
+const IDLE: Duration = Duration::from_millis(200);
 
 /// A task that writes ahead what it is given. Dropped, what it wrote is forgotten.
 pub(super) struct Ahead {
@@ -51,8 +56,22 @@ async fn write_ahead(
     mut windows: mpsc::Receiver<NewEntities>,
 ) -> Result<Option<Box<dyn StagedRows>>, StoreError> {
     let Some(rows) = store.stage(&table).await? else { return Ok(None) };
-    while let Some(window) = windows.recv().await {
-        rows.write(window).await?;
+    let mut rests = false;
+    loop {
+        let next = match rests {
+            true => Ok(windows.recv().await),
+            false => timeout(IDLE, windows.recv()).await,
+        };
+        match next {
+            Ok(None) => return Ok(Some(rows)),
+            Ok(Some(window)) => {
+                rows.write(window).await?;
+                rests = false;
+            }
+            Err(_) => {
+                rows.rest().await?;
+                rests = true;
+            }
+        }
     }
-    Ok(Some(rows))
 }

@@ -27,6 +27,12 @@ pub trait StagedRows: Send + Sync {
     /// What the disk says. Nothing more can be done with the rows then.
     async fn write(&self, entities: NewEntities) -> Result<(), StoreError>;
 
+    /// None come for a while: what was given is put away, and takes no memory and no thread until more come.
+    ///
+    /// # Errors
+    /// As [`StagedRows::write`].
+    async fn rest(&self) -> Result<(), StoreError>;
+
     /// The place of the first of these whose key was given before.
     ///
     /// # Errors
