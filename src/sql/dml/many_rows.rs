@@ -52,7 +52,8 @@ impl Writes<'_> {
     /// there, or written, already: then it is told which one.
     async fn collect_new(&mut self, rows: &RowsToWrite) -> SqlResult<bool> {
         let relation = self.relation.clone();
-        if rows.len() <= EGT_MAX_OPERATIONS || !self.collects_columns() {
+        let may_be_one = rows.len() <= EGT_MAX_OPERATIONS && !self.has_columns;
+        if may_be_one || rows.len() == 0 || !self.collects_columns() {
             return Ok(false);
         }
         self.pace.give_way().await;
@@ -129,6 +130,7 @@ impl Writes<'_> {
         taken.need(in_memory)?;
         let window = ColumnWindow::new(entities, self.now, store, taken);
         transaction.writes_mut().write_columns(&self.relation, window)?;
+        self.has_columns = true;
         self.check_rules()?;
         Ok(true)
     }

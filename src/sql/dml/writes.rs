@@ -49,6 +49,8 @@ pub(crate) struct Writes<'a> {
     has_several_changes: bool,
     /// A row was found that the transaction has written before.
     pub(super) has_met_own: bool,
+    /// Rows of the statement were collected as columns already: few that come behind them are columns, too.
+    pub(super) has_columns: bool,
     locks_early: bool,
     pub(super) ahead: ReadAhead,
     pub(super) pace: Pace,
@@ -66,7 +68,7 @@ impl<'a> Writes<'a> {
     pub(crate) fn new(engine: &Engine, relation: Arc<Relation>, reads: Arc<Reads>, mode: WriteMode<'a>) -> Self {
         let changed = ChangedKeys::new(engine.memory("keys of changed rows"));
         let (now, pace, held_back) = (engine.now(), Pace::begin(), Arc::clone(engine.held_back()));
-        let (has_several_changes, has_met_own, locks_early) = (false, false, false);
+        let (has_several_changes, has_met_own, has_columns, locks_early) = (false, false, false, false);
         Self {
             relation,
             reads,
@@ -75,11 +77,23 @@ impl<'a> Writes<'a> {
             changed,
             has_several_changes,
             has_met_own,
+            has_columns,
             locks_early,
             ahead: ReadAhead::default(),
             pace,
             held_back,
         }
+    }
+
+    /// Goes on with a statement that has written rows before.
+    #[must_use]
+    pub(crate) fn behind_columns(self, has_columns: bool) -> Self {
+        Self { has_columns, ..self }
+    }
+
+    /// Whether rows of the statement were collected as columns.
+    pub(crate) fn has_columns(&self) -> bool {
+        self.has_columns
     }
 
     /// Rows are locked as they are found, also where they are committed as they come.

@@ -36,6 +36,8 @@ pub(in crate::session) struct CopyInProgress {
     direct: Option<DirectRows>,
     /// The open transaction has made the table: rows are written as they come, and seen when it commits.
     is_unseen: bool,
+    /// The open transaction has collected rows of it as columns.
+    has_columns: bool,
     rows: u64,
     progress: CopyProgress,
     written: WrittenColumns,
@@ -102,6 +104,7 @@ impl Session {
             encoding,
             direct,
             is_unseen,
+            has_columns: false,
             rows: 0,
             progress,
             written: WrittenColumns::by_copy(columns),
@@ -257,8 +260,10 @@ impl Session {
                 } else {
                     WriteMode::Implicit(&mut self.transaction)
                 };
-                let mut writes = Writes::new(&self.engine, copy.relation.clone(), reads, mode);
+                let writes = Writes::new(&self.engine, copy.relation.clone(), reads, mode);
+                let mut writes = writes.behind_columns(copy.has_columns);
                 let written = insert(&entities, &rows.lines, &mut writes).await;
+                copy.has_columns = writes.has_columns();
                 self.transaction.end_statement();
                 written?;
             }
