@@ -232,6 +232,14 @@ impl EmbeddedRows {
         spawn_blocking(move || writer.write(filling, coming))
     }
 
+    /// With all of it in files of the engine's.
+    async fn in_files(&self, filling: Filling) -> Result<Filling, StoreError> {
+        match filling.waiting.is_empty() && filling.runs.is_empty() {
+            true => Ok(filling),
+            false => ended(self.begin(filling, None)).await,
+        }
+    }
+
     async fn sort(&self, filling: Filling) -> Result<Filling, StoreError> {
         let writer = Arc::clone(&self.writer);
         blocking(move || writer.sort(filling)).await
@@ -294,10 +302,10 @@ impl StagedRows for EmbeddedRows {
     async fn rest(&self) -> Result<(), StoreError> {
         let mut place = self.progress.lock().await;
         let filling = std::mem::replace(&mut *place, Progress::Ended).into_filling().await?;
-        *place = Progress::Kept(match (filling.waiting.is_empty(), &filling.end) {
-            (true, _) => filling,
-            (false, Some(_)) => ended(self.begin(filling, None)).await?,
-            (false, None) => self.sort(filling).await?,
+        *place = Progress::Kept(match &filling.end {
+            Some(_) => self.in_files(filling).await?,
+            None if filling.waiting.is_empty() => filling,
+            None => self.sort(filling).await?,
         });
         Ok(())
     }
@@ -340,7 +348,7 @@ impl StagedRows for EmbeddedRows {
     async fn seal(&self) -> Result<u32, StoreError> {
         let mut place = self.progress.lock().await;
         let filling = std::mem::replace(&mut *place, Progress::Ended).into_filling().await?;
-        let filling = ended(self.begin(filling, None)).await?;
+        let filling = self.in_files(filling).await?;
         let jobs = self.jobs.upgrade().ok_or(StoreError::ShuttingDown)?;
         super::ask(&jobs, |reply| Job::SealStaged(Box::new(filling), reply)).await??;
         Ok(self.number)
@@ -348,7 +356,7 @@ impl StagedRows for EmbeddedRows {
 
     async fn insert(&self, committed: &(dyn Fn(usize, usize) + Send + Sync)) -> Result<(), CommitError> {
         let filling = std::mem::replace(&mut *self.progress.lock().await, Progress::Ended).into_filling().await?;
-        let filling = ended(self.begin(filling, None)).await?;
+        let filling = self.in_files(filling).await?;
         let mut rows = Unpublished::new(filling.table);
         loop {
             let engine = self.writer.engine()?;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use tablegate_store::model::TableName;
-use tablegate_store::table::{NewEntities, SealedRows, StagedRows, StoreError, TableStore};
+use tablegate_store::table::{EntityWindow, NewEntities, SealedRows, StagedRows, StoreError, TableStore};
 
 use super::ahead::Ahead;
 use super::column_writes::ColumnWrites;
@@ -23,8 +23,6 @@ struct Begun {
     ahead: Ahead,
     /// So many of the table's windows were handed over.
     windows: usize,
-    rows: usize,
-    transactions: usize,
 }
 
 impl AheadOfCommit {
@@ -41,7 +39,7 @@ impl AheadOfCommit {
             Some(begun) if begun.windows + 1 == windows.len() => begun.push(new).await,
             None if windows.len() == LEAST_WINDOWS && columns.are_new() => {
                 let ahead = Ahead::begin(Arc::clone(store), table.clone());
-                let mut begun = Begun { ahead, windows: 0, rows: 0, transactions: 0 };
+                let mut begun = Begun { ahead, windows: 0 };
                 let before = &windows[..windows.len() - 1];
                 let before = before.iter().filter_map(|window| window.entities().as_new());
                 for window in before.chain([&new]) {
@@ -59,21 +57,26 @@ impl AheadOfCommit {
         self.0.as_ref().is_some_and(|begun| begun.windows == columns.windows().len() && begun.ahead.goes_on())
     }
 
-    /// The rows that were written ahead, to be kept until a group has made them the table's; `None` where they could not be, or the
+    /// The rows of these windows, which are all that was written ahead, to be kept until a group has made them the table's; `None` where they could not be, or the
     /// table is not empty.
-    pub(super) async fn finish(self, table: &TableName) -> Option<(Box<dyn StagedRows>, SealedRows)> {
-        let Begun { ahead, rows, transactions, .. } = self.0?;
+    pub(super) async fn finish(
+        self,
+        table: &TableName,
+        windows: &[EntityWindow],
+    ) -> Option<(Box<dyn StagedRows>, SealedRows)> {
+        let Begun { ahead, .. } = self.0?;
         let log = |error: &StoreError| tracing::debug!(%error, "rows are not written ahead");
         let written = ahead.finish().await.inspect_err(log).ok().flatten()?;
         let number = written.seal().await.inspect_err(log).ok()?;
-        Some((written, SealedRows { table: table.clone(), number, extent: (transactions, rows) }))
+        let add = |(egts, rows), window: &EntityWindow| (egts + window.transactions(), rows + window.len());
+        let extent = windows.iter().fold((0, 0), add);
+        Some((written, SealedRows { table: table.clone(), number, extent }))
     }
 }
 
 impl Begun {
     async fn push(&mut self, new: NewEntities) {
         self.windows += 1;
-        (self.transactions, self.rows) = (self.transactions + new.transactions(), self.rows + new.len());
         self.ahead.push(new).await;
     }
 }

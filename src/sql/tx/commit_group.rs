@@ -61,7 +61,7 @@ impl CommitGroup {
                 let in_memory = windows.iter().map(EntityWindow::bytes).sum::<usize>();
                 let ahead = columns.ahead.take().filter(|_| rows_alone);
                 if let Some(ahead) = ahead
-                    && let Some((rows, sealed)) = ahead.finish(&relation.stored.name).await
+                    && let Some((rows, sealed)) = ahead.finish(&relation.stored.name, &windows).await
                 {
                     ahead_bytes += in_memory;
                     let windows = (ahead_bytes <= most).then_some(windows);
