@@ -4,6 +4,7 @@
 //! its environment, its folder, its panic hook or what is logged where.
 
 mod bulk_writes;
+mod constant_rows;
 mod copy;
 mod cursor_memory;
 mod direct_reads;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::Field;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
@@ -14,6 +15,7 @@ use tablegate_types::style::Reading;
 use tokio::task::yield_now;
 
 use super::Changed;
+use super::constant_columns::{GivenColumn, constant_columns};
 use super::conflict::{OnConflict, check_target};
 use super::given_rows::{given_rows, targets_of};
 use super::insert_source::{Source, leave_out_own, source};
@@ -27,11 +29,12 @@ use super::plain_rows::PlainRows;
 use super::returning::{Returning, inserted_rows};
 use super::rows::RowsToWrite;
 use super::target::TargetColumn;
-use super::values::{CellValues, Computed, ValuesList};
+use super::values::{Cell, CellValues, Computed, ValuesList};
 use super::writes::Writes;
 use crate::aside::aside_unless;
 use crate::plan::{MeantChange, PlannedQuery, Planner};
 use crate::relation::{ColumnSource, Relation};
+use crate::syntax::ConstantRows;
 
 /// An INSERT, planned.
 pub(crate) struct PreparedInsert {
@@ -48,8 +51,8 @@ pub(crate) struct PreparedInsert {
     /// The table as RETURNING shows it: as it is with these values.
     shown: Arc<Relation>,
     rows: Arc<NewRows>,
-    conflict: OnConflict,
-    returning: Option<Returning>,
+    conflict: Arc<OnConflict>,
+    returning: Option<Arc<Returning>>,
     parameters: Vec<SqlType>,
 }
 
@@ -71,7 +74,7 @@ impl PreparedInsert {
         let own_types = source.own_types(&relation, &targets, updates);
         let listed = match &source {
             Source::Values(values) => Some(ListedColumns::prepare(&relation, &targets, &own_types, values)),
-            Source::Query { .. } => None,
+            Source::Query { .. } | Source::Columns(_) => None,
         };
         let on_conflict = OnConflict::prepare(planner, meant, rows.targets(), (conflict, *replaces)).await?;
         let stored = targets.iter().zip(&own_types).filter_map(|(target, own)| Some((target, own.clone()?)));
@@ -86,7 +89,8 @@ impl PreparedInsert {
         if let Some(conflict) = conflict {
             check_target(meant, conflict)?;
         }
-        let (conflict, parameters) = (on_conflict, meant.parameters().to_vec());
+        let (conflict, returning) = (Arc::new(on_conflict), returning.map(Arc::new));
+        let parameters = meant.parameters().to_vec();
         Ok(Self { relation, targets, source, listed, plain, own_types, shown, rows, conflict, returning, parameters })
     }
 
@@ -94,8 +98,55 @@ impl PreparedInsert {
         &self.parameters
     }
 
+    /// The same for these rows, where its own list is one row of parameters; `None` where that is not so, and where
+    /// [`constant_columns`] gives none.
+    pub(crate) fn with_constants(&self, rows: &ConstantRows<'_>, reading: Reading) -> Option<Self> {
+        let batches = constant_columns(rows, &self.given_columns()?, reading)?;
+        Some(self.with_columns(batches.into()))
+    }
+
+    /// This statement, planned anew, for the rows that another one has; `None` where they are not those of its columns any more.
+    pub(super) fn with_rows_of(self, other: &Self) -> Option<Self> {
+        let Source::Columns(batches) = &other.source else { return Some(self) };
+        let given = self.given_columns()?;
+        let schema = batches.first()?.schema();
+        let is_same = |(column, field): (&GivenColumn, &Arc<Field>)| {
+            column.name == *field.name() && column.sql_type == SqlType::of_field(field)
+        };
+        let are_same = given.len() == schema.fields().len() && given.iter().zip(schema.fields()).all(is_same);
+        are_same.then(|| self.with_columns(batches.clone()))
+    }
+
+    /// The columns that get a value of its one row of parameters, each another one.
+    fn given_columns(&self) -> Option<Vec<GivenColumn>> {
+        let (Source::Values(values), Some(listed)) = (&self.source, &self.listed) else { return None };
+        let [row] = values.rows() else { return None };
+        let column = |((cell, target), sql_type): ((&Cell, &TargetColumn), &SqlType)| {
+            let Cell::Parameter(place) = *cell else { return None };
+            let column = target.column(&self.relation).filter(|column| column.sql_type == *sql_type)?;
+            Some(GivenColumn { name: column.name.clone(), sql_type: sql_type.clone(), place })
+        };
+        row.iter().zip(&self.targets).zip(listed.types()).map(column).collect()
+    }
+
+    fn with_columns(&self, batches: Arc<[RecordBatch]>) -> Self {
+        Self {
+            relation: self.relation.clone(),
+            targets: self.targets.clone(),
+            source: Source::Columns(batches),
+            listed: None,
+            plain: None,
+            own_types: self.own_types.clone(),
+            shown: self.shown.clone(),
+            rows: self.rows.clone(),
+            conflict: self.conflict.clone(),
+            returning: self.returning.clone(),
+            parameters: Vec::new(),
+        }
+    }
+
     pub(super) fn returning(&self) -> Option<&Returning> {
-        self.returning.as_ref()
+        self.returning.as_deref()
     }
 
     pub(crate) fn relation(&self) -> &Arc<Relation> {
@@ -107,6 +158,7 @@ impl PreparedInsert {
         match &self.source {
             Source::Query { input, .. } => Some(input),
             Source::Values(values) => values.input(),
+            Source::Columns(_) => None,
         }
     }
 
@@ -117,12 +169,13 @@ impl PreparedInsert {
     /// How many rows it adds where it does nothing else; `None` where it may change rows that are there, or leave some out.
     /// Those of a query count as very many.
     pub(crate) fn rows_only_added(&self) -> Option<usize> {
-        if !matches!(self.conflict, OnConflict::Refuse) {
+        if !matches!(*self.conflict, OnConflict::Refuse) {
             return None;
         }
         Some(match &self.source {
             Source::Query { .. } => usize::MAX,
             Source::Values(values) => values.rows().len(),
+            Source::Columns(batches) => batches.iter().map(RecordBatch::num_rows).sum(),
         })
     }
 
@@ -149,7 +202,7 @@ impl PreparedInsert {
         parameters: &[ScalarValue],
         writes: &mut Writes<'_>,
     ) -> SqlResult<Changed> {
-        if self.returning.as_ref().is_some_and(Returning::shows_versions) {
+        if self.returning().is_some_and(Returning::shows_versions) {
             writes.keep_versions();
         }
         let mut run =
@@ -178,6 +231,11 @@ impl PreparedInsert {
             (Source::Query { input, columns }, _) => {
                 Box::pin(self.write_query(planner, parameters, input, columns, writes, &mut run)).await?;
             }
+            (Source::Columns(batches), _) => {
+                for batch in batches.iter() {
+                    self.write(planner, parameters, batch, writes, &mut run).await?;
+                }
+            }
         }
         self.done(planner, parameters, run, writes).await
     }
@@ -189,7 +247,7 @@ impl PreparedInsert {
         run: Run,
         writes: &mut Writes<'_>,
     ) -> SqlResult<Changed> {
-        let returned = Returning::finish(self.returning.as_ref(), planner, parameters, run.kept, writes).await?;
+        let returned = Returning::finish(self.returning(), planner, parameters, run.kept, writes).await?;
         Ok(Changed { rows: run.changed, returned })
     }
 

@@ -1,5 +1,8 @@
 //! Where the rows of an INSERT come from: a VALUES list, or any query.
 
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
 use tablegate_bind::BoundExpr;
 use tablegate_bind::expr::ExprKind;
 use tablegate_bind::query::bound::{JoinTree, RangeSource};
@@ -25,6 +28,8 @@ pub(super) enum Source {
         /// The query's columns that are inserted, and whether each has no type of its own.
         columns: Vec<(usize, bool)>,
     },
+    /// Rows that are there, each column as its target's type.
+    Columns(Arc<[RecordBatch]>),
 }
 
 impl Source {
@@ -39,6 +44,7 @@ impl Source {
         match self {
             Source::Values(values) => values.remove_column(position),
             Source::Query { columns, .. } => drop(columns.remove(position)),
+            Source::Columns(_) => {}
         }
     }
 
@@ -61,6 +67,7 @@ impl Source {
                 let from = SqlType::of_field(input.plan.schema().field(index));
                 column.map(|column| stored_type(column, &from, untyped))
             }
+            (Source::Columns(_), _) => None,
         };
         targets.iter().enumerate().map(own).collect()
     }

@@ -9,6 +9,7 @@ mod changed_keys;
 mod changed_rows;
 mod checks;
 mod conflict;
+mod constant_columns;
 mod defaults;
 mod delete;
 mod found_rows;
@@ -62,7 +63,7 @@ use super::engine::Engine;
 use super::outcome::{ResultColumn, RowStream, RowsTag};
 use super::plan::{MeantChange, MeantChanges, MeantStatement, PlannedQuery, Planner};
 use super::relation::{Relation, RelationColumn, RelationKind};
-use crate::syntax::Command;
+use crate::syntax::{Command, ConstantRows};
 pub(super) use checks::{BadRow, visible_schema};
 pub(super) use generated_keys::generated_keys;
 pub(super) use many_rows::FEW_ROWS;
@@ -136,6 +137,24 @@ impl PreparedDml {
         match self {
             PreparedDml::Insert(insert) => insert.plain_rows(parameters, reading),
             PreparedDml::Update(_) | PreparedDml::Delete(_) | PreparedDml::Merge(_) | PreparedDml::With(_) => None,
+        }
+    }
+
+    /// An INSERT whose list is one row of parameters, for these rows instead: see [`PreparedInsert::with_constants`].
+    pub(crate) fn with_constants(&self, rows: &ConstantRows<'_>, reading: Reading) -> Option<Self> {
+        match self {
+            PreparedDml::Insert(insert) => insert.with_constants(rows, reading).map(PreparedDml::Insert),
+            PreparedDml::Update(_) | PreparedDml::Delete(_) | PreparedDml::Merge(_) | PreparedDml::With(_) => None,
+        }
+    }
+
+    /// This statement, planned anew, for what another one was given beside its parameters; `None` where it cannot take that.
+    pub(crate) fn given_as(self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (PreparedDml::Insert(insert), PreparedDml::Insert(other)) => {
+                insert.with_rows_of(other).map(PreparedDml::Insert)
+            }
+            (other, _) => Some(other),
         }
     }
 

@@ -16,7 +16,12 @@ pub(crate) struct SeenStatement {
 
 impl SeenStatement {
     pub(crate) fn new(text: &str) -> Self {
-        Self { text: bounded(text, TEXT_MAX_CHARS), shape: bounded(&shape_of(text), SHAPE_MAX_CHARS) }
+        Self::with_shape_of(text, text)
+    }
+
+    /// A statement of the same shape as another text.
+    pub(crate) fn with_shape_of(text: &str, other: &str) -> Self {
+        Self { text: bounded(text, TEXT_MAX_CHARS), shape: bounded(&shape_of(other), SHAPE_MAX_CHARS) }
     }
 
     pub(crate) fn text(&self) -> &str {

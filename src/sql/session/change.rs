@@ -241,8 +241,12 @@ impl Session {
         }
         let meant = around.map(|statement| statement.meant.clone());
         match plan_meant(&planner, command, declared, meant).await? {
-            Plan::Dml(fresh) if fresh.columns() == dml.columns() && fresh.parameters() == dml.parameters() => {
-                Ok(Some(*fresh))
+            Plan::Dml(fresh) => {
+                let fresh = fresh.given_as(dml);
+                let is_alike = |fresh: &PreparedDml| {
+                    fresh.columns() == dml.columns() && fresh.parameters() == dml.parameters()
+                };
+                fresh.filter(is_alike).map(Some).ok_or_else(super::run::plan_changed)
             }
             _ => Err(super::run::plan_changed()),
         }

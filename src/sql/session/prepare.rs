@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tablegate_bind::ParsedQuery;
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
-use tablegate_types::style::Style;
+use tablegate_types::style::{Reading, Style};
 
 use super::locking::LockingStatement;
 use super::statements::NamedStatements;
@@ -18,7 +18,7 @@ use crate::plan::{CurrentIn, Meaning, Meant, PlannedQuery, Planner, is_declared}
 use crate::relation::Relation;
 use crate::settings::Settings;
 use crate::statistics::normalized;
-use crate::syntax::{Command, CursorCommand, Statement, locks_rows};
+use crate::syntax::{Command, ConstantRows, CursorCommand, Statement, locks_rows};
 
 /// A planned statement.
 pub struct Prepared {
@@ -173,6 +173,25 @@ impl Prepared {
             normalized: OnceLock::new(),
             current_in: CurrentIn::default(),
             seen: OnceLock::new(),
+        })
+    }
+
+    /// An INSERT of one row of parameters, for these rows of a text; `None` where it does not take them.
+    pub(super) fn with_constants(&self, rows: &ConstantRows<'_>, text: &str, reading: Reading) -> Option<Self> {
+        let Plan::Dml(dml) = &self.plan else { return None };
+        let plan = Plan::Dml(Box::new(dml.with_constants(rows, reading)?));
+        Some(Self {
+            parameters: Vec::new(),
+            columns: self.columns.clone(),
+            is_binary: self.is_binary,
+            statement: self.statement.told_as(text),
+            plan,
+            declared: Vec::new(),
+            style: self.style,
+            restyled: Mutex::default(),
+            normalized: OnceLock::new(),
+            current_in: CurrentIn::default(),
+            seen: OnceLock::from(Arc::new(SeenStatement::with_shape_of(text, &rows.shortened()))),
         })
     }
 

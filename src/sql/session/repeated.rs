@@ -20,9 +20,10 @@ use tablegate_types::sql_type::SqlType;
 
 use super::prepare::{Known, Plan, Prepared};
 use super::{Session, TransactionStatus};
+use crate::aside::aside_unless;
 use crate::observe::SeenStatement;
 use crate::settings::{EgtMode, PlanCache};
-use crate::syntax::{Constant, Lifted, lifted, parse};
+use crate::syntax::{Constant, ConstantRows, Lifted, lifted, parse};
 
 /// Most texts that a session remembers.
 const TEXTS_MAX: usize = 64;
@@ -30,6 +31,9 @@ const TEXTS_MAX: usize = 64;
 const TEXTS_BYTES: usize = 64 << 10;
 /// A text that is longer is planned each time.
 const TEXT_BYTES: usize = 16 << 10;
+
+/// A longer text is looked through aside: that takes more than a change of threads.
+const LONG_BYTES: usize = 32 << 10;
 
 /// A planned statement and the values of its parameters.
 pub struct Repeated {
@@ -130,6 +134,9 @@ impl Session {
             {
                 return None;
             }
+            if let Some(rows) = aside_unless(text.len() < LONG_BYTES, || ConstantRows::of(text)) {
+                return self.rows_of_constants(&rows, text).await;
+            }
             let version = self.catalog_version();
             let mut lifted = lifted(text)?;
             let length = lifted.text.len();
@@ -167,6 +174,38 @@ impl Session {
             let parameters = self.values_of_constants(&lifted.constants, &prepared.parameters).ok()?;
             Some(Repeated { prepared, parameters })
         })
+    }
+
+    /// An INSERT of many rows of constants, planned as one of a row of parameters.
+    async fn rows_of_constants(&mut self, rows: &ConstantRows<'_>, text: &str) -> Option<Repeated> {
+        let template = rows.template();
+        // No other key begins and ends so.
+        let key = format!("\0{template}\0rows");
+        let version = self.catalog_version();
+        let prepared = match self.repeated.get(&key) {
+            Some(Is::Planned { prepared, version: of }) if *of == version => Some(prepared.clone()),
+            Some(Is::Other { version: of }) if *of == version => return None,
+            _ => None,
+        };
+        let prepared = match prepared {
+            Some(prepared) => prepared,
+            None => {
+                let prepared = Box::pin(self.prepare_single(&template, &[])).await;
+                let prepared = prepared.filter(|prepared| prepared.plan.lasts()).map(Arc::new);
+                let is = match &prepared {
+                    Some(prepared) => Is::Planned { prepared: prepared.clone(), version },
+                    None => Is::Other { version },
+                };
+                self.repeated.put(&key, is);
+                prepared?
+            }
+        };
+        if !prepared.is_of_style(self.settings.style()) {
+            return None;
+        }
+        let reading = self.reading();
+        let prepared = aside_unless(text.len() < LONG_BYTES, || prepared.with_constants(rows, text, reading))?;
+        Some(Repeated { prepared: Arc::new(prepared), parameters: Vec::new() })
     }
 
     /// The statement of a text that came before, with parameters that were declared alike, as it was planned then.
@@ -215,11 +254,8 @@ impl Session {
 
     /// The statement with parameters for its constants; `None` when they do not mean the same there.
     async fn prepare_lifted(&self, text: &str, lifted: &Lifted<'_>, original: &str) -> Option<Arc<Prepared>> {
-        let mut statements = parse(text).ok()?.into_iter();
-        let statement = statements.next().filter(|_| statements.next().is_none())?;
         let declared: Vec<SqlType> = lifted.constants.iter().map(Constant::sql_type).collect();
-        let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
-        let prepared = Prepared::prepare(&self.planner(), statement, &declared, &known).await.ok()?;
+        let prepared = self.prepare_single(text, &declared).await?;
         let has_same_types = prepared.parameters.len() == declared.len()
             && prepared
                 .parameters
@@ -231,6 +267,14 @@ impl Session {
         }
         prepared.count_as(original);
         Some(Arc::new(prepared))
+    }
+
+    /// A text of one statement, if nothing is wrong with it.
+    async fn prepare_single(&self, text: &str, declared: &[SqlType]) -> Option<Prepared> {
+        let mut statements = parse(text).ok()?.into_iter();
+        let statement = statements.next().filter(|_| statements.next().is_none())?;
+        let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
+        Prepared::prepare(&self.planner(), statement, declared, &known).await.ok()
     }
 
     fn can_be_repeated(&self, prepared: &Prepared) -> SqlResult<bool> {

@@ -9,6 +9,7 @@
 //!     command        the kinds, as data; apart: definition (CREATE TABLE), alteration, index, view, set
 //!     dialect        what sqlparser does not read of PostgreSQL's
 //!     lifted         a text without its constants: what it was planned as before
+//!     constant_rows  the rows of an INSERT that has many, without a look at what they mean
 //!     depth, bounded how deep a statement may be, and how long its parse may take
 //!     source         the text that statements come from: where in it an error is
 //!     syntax_error   what is wrong with a text, as PostgreSQL says it
@@ -28,6 +29,7 @@ mod bounded;
 mod build;
 mod classify;
 mod command;
+mod constant_rows;
 mod definition;
 mod depth;
 pub(super) mod dialect;
@@ -86,6 +88,7 @@ pub(super) use self::index::{
 };
 pub(super) use self::labels::{shown_labels, unique_names};
 pub(super) use self::lexemes::{Lexeme, Lexemes, Unended};
+pub(super) use self::constant_rows::{CellValue, ConstantCell, ConstantRows};
 pub(super) use self::lifted::{Constant, Lifted, lifted};
 pub(super) use self::mentions::{Mentioned, mentioned};
 pub(super) use self::modes::{Isolation, NamedModes, TransactionModes};
@@ -117,6 +120,11 @@ impl Statement {
     /// The text that the client sent it in.
     pub(super) fn whole_text(&self) -> &str {
         if self.source.is_empty() { &self.text } else { &self.source }
+    }
+
+    /// The same, which stands for another text.
+    pub(super) fn told_as(&self, text: &str) -> Self {
+        Self { command: self.command.clone(), text: text.to_owned(), source: SourceText::default() }
     }
 
     /// Whether this statement may run while a block waits for ROLLBACK.
