@@ -94,7 +94,12 @@ impl PlannedQuery {
 
     /// Whether it was found to be current in what this view shows.
     pub(crate) fn is_known_current(&self, catalog: &CatalogView) -> bool {
-        self.current_in.is(catalog.version())
+        self.is_known_current_in(catalog.version())
+    }
+
+    /// The same of a version of the catalogue.
+    pub(crate) fn is_known_current_in(&self, version: u64) -> bool {
+        self.current_in.is(version)
     }
 
     /// The rows of a query that is a read by key, and no more.

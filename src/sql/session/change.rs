@@ -83,6 +83,32 @@ pub(super) enum Unit {
     Unseen,
 }
 
+/// Whether nothing that a change was planned from has changed, which is remembered then.
+///
+/// # Errors
+/// When the catalogue cannot be read.
+pub(super) async fn is_current(
+    dml: &PreparedDml,
+    planner: &Planner<'_>,
+    current_in: Option<&CurrentIn>,
+) -> SqlResult<bool> {
+    for target in dml.targets() {
+        if !planner.is_unchanged(target).await? {
+            return Ok(false);
+        }
+    }
+    for input in dml.inputs() {
+        if !Box::pin(planner.is_current(input)).await? {
+            return Ok(false);
+        }
+    }
+    if let Some(current_in) = current_in {
+        let read = dml.inputs().into_iter().flat_map(|input| &input.relations);
+        current_in.set(planner.reads.catalog.version(), dml.targets().into_iter().chain(read));
+    }
+    Ok(true)
+}
+
 impl Session {
     /// Runs a change to its end.
     pub(super) async fn change(
@@ -225,18 +251,7 @@ impl Session {
     async fn refreshed(&self, change: &Change<'_>, run: &Run) -> SqlResult<Option<PreparedDml>> {
         let Change { dml, command, declared, around, current_in } = change;
         let planner = self.planner_on(run.reads.clone()).with(run.given.clone());
-        let mut is_current = around.is_none();
-        for target in dml.targets() {
-            is_current = is_current && planner.is_unchanged(target).await?;
-        }
-        for input in dml.inputs() {
-            is_current = is_current && Box::pin(planner.is_current(input)).await?;
-        }
-        if is_current {
-            if let Some(current_in) = current_in {
-                let read = dml.inputs().into_iter().flat_map(|input| &input.relations);
-                current_in.set(planner.reads.catalog.version(), dml.targets().into_iter().chain(read));
-            }
+        if around.is_none() && is_current(dml, &planner, *current_in).await? {
             return Ok(None);
         }
         let meant = around.map(|statement| statement.meant.clone());

@@ -326,6 +326,8 @@ impl Session {
         position: Position,
     ) -> BoxFuture<'a, SqlResult<Option<Single>>> {
         Box::pin(async move {
+            let newest = self.newest(prepared);
+            let prepared = newest.as_deref().unwrap_or(prepared);
             let Some(query) = self.single_read(prepared)? else { return Ok(None) };
             self.begin_execution(prepared)?;
             if self.engine.config().accounts.is_some() {

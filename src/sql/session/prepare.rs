@@ -32,8 +32,8 @@ pub struct Prepared {
     pub(super) declared: Vec<SqlType>,
     /// The session's when it was planned.
     style: Style,
-    /// The same statement in the style that it last ran in, if that was another.
-    restyled: Mutex<Option<Arc<Prepared>>>,
+    /// The same statement as it was planned last, if it ran in a session of another style, or in another state of the catalogue.
+    renewed: Mutex<Option<Arc<Prepared>>>,
     /// Without constants, made when it first runs.
     normalized: OnceLock<Arc<str>>,
     /// Where its change was found to be current.
@@ -169,7 +169,7 @@ impl Prepared {
             plan,
             declared: types,
             style: planner.style(),
-            restyled: Mutex::default(),
+            renewed: Mutex::default(),
             normalized: OnceLock::new(),
             current_in: CurrentIn::default(),
             seen: OnceLock::new(),
@@ -188,7 +188,7 @@ impl Prepared {
             plan,
             declared: Vec::new(),
             style: self.style,
-            restyled: Mutex::default(),
+            renewed: Mutex::default(),
             normalized: OnceLock::new(),
             current_in: CurrentIn::default(),
             seen: OnceLock::from(Arc::new(SeenStatement::with_shape_of(text, &rows.shortened()))),
@@ -200,15 +200,42 @@ impl Prepared {
         self.style == style || matches!(self.plan, Plan::Utility)
     }
 
-    /// The statement as it was planned for this style.
-    pub(super) fn restyled(&self, style: Style) -> Option<Arc<Prepared>> {
-        let restyled = self.restyled.lock().unwrap_or_else(PoisonError::into_inner);
-        restyled.clone().filter(|restyled| restyled.style == style)
+    /// The statement as it was planned last, after it was prepared, for this style.
+    pub(super) fn renewed(&self, style: Style) -> Option<Arc<Prepared>> {
+        let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        renewed.clone().filter(|renewed| renewed.style == style)
     }
 
     /// Keeps it for the next run.
-    pub(super) fn keep_restyled(&self, restyled: Arc<Prepared>) {
-        *self.restyled.lock().unwrap_or_else(PoisonError::into_inner) = Some(restyled);
+    pub(super) fn keep_renewed(&self, renewed: Arc<Prepared>) {
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = Some(renewed);
+    }
+
+    /// Whether clients know it by the same parameters and columns.
+    pub(super) fn has_shape_of(&self, other: &Self) -> bool {
+        self.columns == other.columns && self.parameters == other.parameters
+    }
+
+    /// Whether nothing that its plan is made of has changed before this version of the catalogue, as far as that was looked at.
+    /// Plans that are looked at, or made, in each run are never found to be out of date.
+    pub(super) fn is_known_current(&self, version: u64) -> bool {
+        match &self.plan {
+            Plan::Query(query) => query.is_known_current_in(version) || !self.plan.lasts(),
+            Plan::Dml(_) => self.current_in.is(version) || !self.plan.lasts(),
+            Plan::Locking(_) | Plan::LockingStatement(_) | Plan::Declare(_) | Plan::Utility => true,
+        }
+    }
+
+    /// Looks at that. [`Prepared::is_known_current`] knows it then.
+    ///
+    /// # Errors
+    /// When the catalogue cannot be read.
+    pub(super) async fn is_current(&self, planner: &Planner<'_>) -> SqlResult<bool> {
+        match &self.plan {
+            Plan::Query(query) => planner.is_current(query).await,
+            Plan::Dml(dml) => super::change::is_current(dml, planner, Some(&self.current_in)).await,
+            Plan::Locking(_) | Plan::LockingStatement(_) | Plan::Declare(_) | Plan::Utility => Ok(true),
+        }
     }
 
     /// Whether it reads and does nothing else: a portal of it is a cursor.

@@ -31,11 +31,13 @@ impl Session {
             self.check_mode_of(prepared)?;
             return Err(self.told_of_rows_that_follow(&prepared.statement.command, denied));
         }
-        let ran = if prepared.is_of_style(self.settings.style()) {
+        let ran = if self.is_planned_for_now(prepared) {
             self.run_planned(prepared, parameters, position).await
         } else {
-            let fresh = Box::pin(self.in_own_style(prepared)).await?;
-            Box::pin(self.run_planned(&fresh, parameters, position)).await
+            match Box::pin(self.renewed(prepared)).await? {
+                None => Box::pin(self.run_planned(prepared, parameters, position)).await,
+                Some(renewed) => Box::pin(self.run_planned(&renewed, parameters, position)).await,
+            }
         };
         match ran {
             Err(error) if error.shown.is_some() => {
@@ -45,20 +47,46 @@ impl Session {
         }
     }
 
-    /// The statement planned in the session's style: what literals and time zones mean is in a plan.
-    async fn in_own_style(&self, prepared: &Prepared) -> SqlResult<Arc<Prepared>> {
-        if let Some(fresh) = prepared.restyled(self.settings.style()) {
-            return Ok(fresh);
+    /// The statement as it was planned last, where its own plan is out of date and that one is not.
+    pub(super) fn newest(&self, prepared: &Prepared) -> Option<Arc<Prepared>> {
+        if self.is_planned_for_now(prepared) {
+            return None;
+        }
+        let version = self.catalog_version();
+        prepared.renewed(self.settings.style()).filter(|renewed| renewed.is_known_current(version))
+    }
+
+    /// Whether its plan is of the session's style (what literals and time zones mean is in a plan), and of the catalogue as it is.
+    fn is_planned_for_now(&self, prepared: &Prepared) -> bool {
+        prepared.is_of_style(self.settings.style()) && prepared.is_known_current(self.catalog_version())
+    }
+
+    /// The statement as it was planned last, where its own plan is not of this style or not of the catalogue as it is: planned anew if
+    /// that is not either, and kept. `None` where its own plan serves, or tells best what is wrong by now.
+    async fn renewed(&self, prepared: &Prepared) -> SqlResult<Option<Arc<Prepared>>> {
+        let style = self.settings.style();
+        let planner = self.planner();
+        let is_own_style = prepared.is_of_style(style);
+        if is_own_style && prepared.is_current(&planner).await? {
+            return Ok(None);
+        }
+        if let Some(renewed) = prepared.renewed(style)
+            && (renewed.is_known_current(self.catalog_version()) || renewed.is_current(&planner).await?)
+        {
+            return Ok(Some(renewed));
         }
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
-        let planner = self.planner();
         let fresh = Prepared::prepare(&planner, prepared.statement.clone(), &prepared.declared, &known);
-        let fresh = Arc::new(Box::pin(fresh).await?);
-        if fresh.columns != prepared.columns || fresh.parameters != prepared.parameters {
-            return Err(plan_changed());
+        match Box::pin(fresh).await {
+            Ok(fresh) if fresh.has_shape_of(prepared) => {
+                let fresh = Arc::new(fresh);
+                prepared.keep_renewed(fresh.clone());
+                Ok(Some(fresh))
+            }
+            _ if is_own_style => Ok(None),
+            Ok(_) => Err(plan_changed()),
+            Err(error) => Err(error),
         }
-        prepared.keep_restyled(fresh.clone());
-        Ok(fresh)
     }
 
     /// # Errors
