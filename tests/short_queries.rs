@@ -344,7 +344,8 @@ async fn what_was_prepared_is_planned_anew_once_when_its_table_changes() {
         let statement = session.parse(text).expect("it can be parsed").pop().expect("there is a statement");
         prepared.push(session.prepare(statement, &[SqlType::Int4]).await.expect("it can be planned"));
     }
-    for change in ["ALTER TABLE counts ADD COLUMN m int DEFAULT 7", "DROP TABLE counts", "SET TimeZone = 'Asia/Tokyo'"] {
+    for change in ["ALTER TABLE counts ADD COLUMN m int DEFAULT 7", "DROP TABLE counts", "SET TimeZone = 'Asia/Tokyo'"]
+    {
         run(&mut session, change).await;
         if change.starts_with("DROP") {
             run(&mut session, made).await;

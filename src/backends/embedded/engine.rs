@@ -16,7 +16,7 @@ use tablegate_store::model::{TableName, own_tables};
 use tablegate_store::table::{StoreError, StoreFigures};
 
 use super::guard::Folder;
-use super::key_bytes::{self, ByteSpan, FIRST_OWN};
+use super::key_bytes::{ByteSpan, NumberKind};
 use super::{EmbeddedOptions, Fsync, journal};
 
 /// What is in memory only and worth being written into files before its time.
@@ -36,6 +36,10 @@ const KEEP_VERSIONS: u64 = 0;
 pub(super) struct Engine {
     /// Entities, under the keys of [`super::key_bytes`].
     rows: Keyspace,
+    /// Those of tables whose rows were written ahead, in files that hold one table each. Among those of small tables, which memory
+    /// holds until there are more of them, they would lie between others, and be merged with them. Folders of the first two formats do
+    /// not have it.
+    loaded: Option<Keyspace>,
     /// Those of the gateway's own tables, which change a little with all that is declared. Among the files of large tables each of
     /// these changes would have what lies between merged anew. Folders of the first format do not have it.
     own: Option<Keyspace>,
@@ -80,12 +84,14 @@ impl Engine {
             let (rows, meta) = (db.keyspace("rows", options)?, db.keyspace("meta", options)?);
             let sizes = db.keyspace("sizes", options)?;
             let (segments, delta) = (db.keyspace("segments", options)?, db.keyspace("delta", options)?);
+            let loaded = folder.keeps_loaded_apart().then(|| db.keyspace("loaded", options)).transpose()?;
             let own = folder.keeps_own_apart().then(|| db.keyspace("own", options)).transpose()?;
             let turn = Mutex::default();
             let (path, folder) = (path.clone(), Arc::clone(&folder));
             let holds_flushed = AtomicBool::new(false);
             Ok(Self {
                 rows,
+                loaded,
                 own,
                 meta,
                 sizes,
@@ -119,13 +125,28 @@ impl Engine {
 
     /// Where the row with this key is, and all others of its table.
     pub(super) fn rows_of(&self, key: &[u8]) -> &Keyspace {
-        self.own.as_ref().filter(|_| key_bytes::is_own(key)).unwrap_or(&self.rows)
+        let apart = match NumberKind::of_key(key) {
+            NumberKind::Plain => None,
+            NumberKind::Loaded => self.loaded.as_ref(),
+            NumberKind::Own => self.own.as_ref(),
+        };
+        apart.unwrap_or(&self.rows)
     }
 
-    /// The number of the table of this name that is the `count`th one.
+    /// The number of the table of this name that is the `count`th one, into which rows are written one by one.
     pub(super) fn number_of(&self, name: &TableName, count: u32) -> u32 {
-        let is_own = self.own.is_some() && own_tables::contains(name);
-        is_own.then(|| FIRST_OWN.checked_add(count)).flatten().unwrap_or(count)
+        match &self.own {
+            Some(_) if own_tables::contains(name) => NumberKind::Own.number(count),
+            _ => NumberKind::Plain.number(count),
+        }
+    }
+
+    /// The number of the `count`th table, whose rows are written ahead.
+    pub(super) fn loaded_number(&self, count: u32) -> u32 {
+        match &self.loaded {
+            Some(_) => NumberKind::Loaded.number(count),
+            None => NumberKind::Plain.number(count),
+        }
     }
 
     /// The row as it was last written, published or not.
@@ -207,8 +228,8 @@ impl Engine {
     pub(super) fn first_number(&self, from: u32, end: Option<u32>) -> Result<Option<u32>, StoreError> {
         let end = end.map_or(Bound::Unbounded, |end| Bound::Excluded(end.to_be_bytes()));
         let range = (Bound::Included(from.to_be_bytes()), end);
-        // All own numbers are behind all others.
-        let keyspaces = iter::once(&self.rows).chain(&self.own);
+        // In the order of their numbers.
+        let keyspaces = iter::once(&self.rows).chain(&self.loaded).chain(&self.own);
         let first = || keyspaces.filter_map(|rows| rows.range(range).next()).next().map(fjall::Guard::key).transpose();
         let key = self.guarded(first)?;
         Ok(key.and_then(|key| key.first_chunk().map(|number| u32::from_be_bytes(*number))))
@@ -233,7 +254,8 @@ impl Engine {
     }
 
     fn keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
-        [&self.rows, &self.meta, &self.sizes, &self.segments, &self.delta].into_iter().chain(&self.own)
+        let all = [&self.rows, &self.meta, &self.sizes, &self.segments, &self.delta];
+        all.into_iter().chain(&self.loaded).chain(&self.own)
     }
 
     /// What it tells of itself; what it cannot tell is left out.

@@ -25,9 +25,12 @@ use super::engine::io_error;
 
 const FORMAT: &str = "FORMAT";
 const FORMAT_PREFIX: &str = "tablegate embedded ";
-/// Folders of the first format have the rows of all tables in the same files of the engine's; they stay as they are.
+/// Folders of the first format have the rows of all tables in the same files of the engine's, those of the second the rows of all
+/// but the gateway's own; they stay as they are.
 const FIRST_FORMAT: u32 = 1;
-const FORMAT_VERSION: u32 = 2;
+const OWN_APART: u32 = 2;
+const LOADED_APART: u32 = 3;
+const FORMAT_VERSION: u32 = LOADED_APART;
 const LOCK: &str = "LOCK";
 /// How often a folder that is in use is looked at.
 const LOOKS: usize = 100;
@@ -74,7 +77,12 @@ impl Folder {
 
     /// Whether the rows of the gateway's own tables are in files of their own.
     pub(super) fn keeps_own_apart(&self) -> bool {
-        self.format > FIRST_FORMAT
+        self.format >= OWN_APART
+    }
+
+    /// Whether the rows of tables that were loaded are in files of their own.
+    pub(super) fn keeps_loaded_apart(&self) -> bool {
+        self.format >= LOADED_APART
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -250,8 +258,8 @@ mod tests {
     fn another_format_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         drop(Folder::open(folder.path()).unwrap());
-        std::fs::write(folder.path().join(FORMAT), "tablegate embedded 3\n").unwrap();
-        assert!(matches!(Folder::open(folder.path()), Err(StoreError::Unavailable(text)) if text.contains("format 3")));
+        std::fs::write(folder.path().join(FORMAT), "tablegate embedded 4\n").unwrap();
+        assert!(matches!(Folder::open(folder.path()), Err(StoreError::Unavailable(text)) if text.contains("format 4")));
         std::fs::write(folder.path().join(FORMAT), "garbage").unwrap();
         assert!(matches!(Folder::open(folder.path()), Err(StoreError::Damaged { .. })));
     }

@@ -10,10 +10,16 @@ use tablegate_store::model::{Cut, EntityKey, Span};
 
 /// Bytes of the table's number.
 pub(super) const NUMBER_BYTES: usize = 4;
+/// The least first byte of the numbers of tables whose rows were written ahead, behind those of others.
+const LOADED: u8 = 0x80;
+/// The least of these numbers.
+const FIRST_LOADED: u32 = u32::from_be_bytes([LOADED, 0, 0, 0]);
 /// The first byte of the numbers of the gateway's own tables, behind those of all others.
 const OWN: u8 = 0xff;
 /// The least of these numbers.
-pub(super) const FIRST_OWN: u32 = u32::from_be_bytes([OWN, 0, 0, 0]);
+const FIRST_OWN: u32 = u32::from_be_bytes([OWN, 0, 0, 0]);
+/// So many tables of a kind have a number, and no more.
+pub(super) const COUNT_MAX: u32 = FIRST_OWN - FIRST_LOADED;
 const END_OF_PARTITION: u8 = 0x00;
 /// Sorts behind [`END_OF_PARTITION`] and before every character of a key.
 const AFTER_PARTITION: u8 = 0x01;
@@ -32,9 +38,41 @@ impl ByteSpan {
     }
 }
 
-/// Whether a row's key, or an end of a span, is of one of the gateway's own tables.
-pub(super) fn is_own(key: &[u8]) -> bool {
-    key.first() == Some(&OWN)
+/// What tells apart the numbers of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NumberKind {
+    Plain,
+    /// Of a table whose rows were written ahead.
+    Loaded,
+    /// Of one of the gateway's own tables.
+    Own,
+}
+
+impl NumberKind {
+    /// That of the table which a row's key, or an end of a span, is of.
+    pub(super) fn of_key(key: &[u8]) -> Self {
+        match key.first() {
+            Some(&OWN) => Self::Own,
+            Some(LOADED..) => Self::Loaded,
+            _ => Self::Plain,
+        }
+    }
+
+    /// The number of the `count`th table, which is below [`COUNT_MAX`].
+    pub(super) fn number(self, count: u32) -> u32 {
+        count
+            + match self {
+                Self::Plain => 0,
+                Self::Loaded => FIRST_LOADED,
+                Self::Own => FIRST_OWN,
+            }
+    }
+
+    /// The count that a number was made of.
+    pub(super) fn count_of(number: u32) -> u32 {
+        let kind = Self::of_key(&number.to_be_bytes());
+        number - kind.number(0)
+    }
 }
 
 /// The key of one entity.

@@ -19,7 +19,7 @@ use tablegate_store::table::{ObservedProperty, ObservedSchema, StoreError, Table
 
 use super::bytes::{Bytes, put_text};
 use super::engine::Engine;
-use super::key_bytes::FIRST_OWN;
+use super::key_bytes::{COUNT_MAX, NumberKind};
 use super::row::{Row, RowError, Shape, Shapes, encode, put_signature};
 use super::samples::Samples;
 use super::segment::{TableSegments, manifest};
@@ -80,12 +80,24 @@ impl Live {
     /// # Errors
     /// [`StoreError::Unavailable`] when there is none left.
     pub(super) fn take_number(&mut self, name: &TableName, engine: &Engine) -> Result<u32, StoreError> {
+        Ok(engine.number_of(name, self.take_count()?))
+    }
+
+    /// The same of a table whose rows are written ahead.
+    ///
+    /// # Errors
+    /// As [`Live::take_number`].
+    pub(super) fn take_loaded_number(&mut self, engine: &Engine) -> Result<u32, StoreError> {
+        Ok(engine.loaded_number(self.take_count()?))
+    }
+
+    fn take_count(&mut self) -> Result<u32, StoreError> {
         let count = self.next_number;
-        if count >= FIRST_OWN {
+        if count >= COUNT_MAX {
             return Err(StoreError::Unavailable("the store is out of table numbers".to_owned()));
         }
         self.next_number = count + 1;
-        Ok(engine.number_of(name, count))
+        Ok(count)
     }
 
     /// What every commit writes.
@@ -341,7 +353,7 @@ impl Loading {
             b't' => {
                 let table = u32::from_be_bytes(value.array()?);
                 let name = TableName::parse(value.text()?).ok()?;
-                let count = table.checked_sub(FIRST_OWN).unwrap_or(table);
+                let count = NumberKind::count_of(table);
                 (key.rest() == name.folded().as_bytes() && count < self.next_number).then_some(())?;
                 let (ordinals, observed) = self.observed.remove(&table).unwrap_or_default().into_iter().unzip();
                 let observed = Arc::new(ObservedSchema::new(observed));

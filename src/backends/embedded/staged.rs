@@ -40,7 +40,7 @@ impl Committer {
             return Ok(None);
         }
         let mut live = self.live.next();
-        let number = live.take_number(name, &self.engine)?;
+        let number = live.take_loaded_number(&self.engine)?;
         let table = base.renumbered(number);
         let mut writes = self.engine.batch();
         table.put_staged(live.next_number, &self.engine, &mut writes);

@@ -15,8 +15,8 @@ use tablegate_types::style::Reading;
 use tokio::task::yield_now;
 
 use super::Changed;
-use super::constant_columns::{GivenColumn, constant_columns};
 use super::conflict::{OnConflict, check_target};
+use super::constant_columns::{GivenColumn, constant_columns};
 use super::given_rows::{given_rows, targets_of};
 use super::insert_source::{Source, leave_out_own, source};
 use super::kept_rows::KeptRows;

@@ -258,9 +258,8 @@ impl Session {
         match plan_meant(&planner, command, declared, meant).await? {
             Plan::Dml(fresh) => {
                 let fresh = fresh.given_as(dml);
-                let is_alike = |fresh: &PreparedDml| {
-                    fresh.columns() == dml.columns() && fresh.parameters() == dml.parameters()
-                };
+                let is_alike =
+                    |fresh: &PreparedDml| fresh.columns() == dml.columns() && fresh.parameters() == dml.parameters();
                 fresh.filter(is_alike).map(Some).ok_or_else(super::run::plan_changed)
             }
             _ => Err(super::run::plan_changed()),

@@ -69,6 +69,7 @@ pub(super) use self::command::{
     Command, Discarded, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand, LockCommand, NotifyCommand,
     RenameIndex, TableMode, Truncate,
 };
+pub(super) use self::constant_rows::{CellValue, ConstantCell, ConstantRows};
 pub(super) use self::definition::{
     ColumnDefinition, ColumnOption, ConstraintKind, CreateTableCommand, ForeignKey, KeyColumns, Matching, OnCommit,
     TableConstraint, TableOption, TableOptions,
@@ -88,7 +89,6 @@ pub(super) use self::index::{
 };
 pub(super) use self::labels::{shown_labels, unique_names};
 pub(super) use self::lexemes::{Lexeme, Lexemes, Unended};
-pub(super) use self::constant_rows::{CellValue, ConstantCell, ConstantRows};
 pub(super) use self::lifted::{Constant, Lifted, lifted};
 pub(super) use self::mentions::{Mentioned, mentioned};
 pub(super) use self::modes::{Isolation, NamedModes, TransactionModes};
