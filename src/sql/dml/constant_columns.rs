@@ -1,9 +1,11 @@
 //! Rows of constants as columns of their table's types, without a value object for each.
 
+use std::sync::Arc;
+
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use std::sync::Arc;
 use tablegate_types::input::ColumnParser;
+use tablegate_types::interrupt;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
 
@@ -19,7 +21,7 @@ pub(super) struct GivenColumn {
 }
 
 /// The rows, in batches; `None` where a value is not read as its column's type without more ado: what it means then, or what is
-/// wrong with it, is told by the statement itself.
+/// wrong with it, is told by the statement itself; and when the work is to stop.
 pub(super) fn constant_columns(
     rows: &ConstantRows<'_>,
     columns: &[GivenColumn],
@@ -29,6 +31,7 @@ pub(super) fn constant_columns(
     let schema: SchemaRef = Arc::new(Schema::new(fields));
     let mut batches = Vec::with_capacity(rows.len().div_ceil(ROWS_PER_BATCH));
     for first in (0..rows.len()).step_by(ROWS_PER_BATCH) {
+        interrupt::check_now().ok()?;
         let end = rows.len().min(first + ROWS_PER_BATCH);
         let values = columns.iter().map(|column| {
             let mut parser = ColumnParser::new(&column.sql_type).reading(reading);

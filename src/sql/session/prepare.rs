@@ -1,5 +1,6 @@
 //! Planning a statement, and knowing later whether the plan still holds.
 
+use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tablegate_bind::ParsedQuery;
@@ -176,15 +177,22 @@ impl Prepared {
         })
     }
 
-    /// An INSERT of one row of parameters, for these rows of a text; `None` where it does not take them.
-    pub(super) fn with_constants(&self, rows: &ConstantRows<'_>, text: &str, reading: Reading) -> Option<Self> {
+    /// An INSERT of one row of parameters, for these rows of a text; `None` where it does not take them. It holds what is held for
+    /// them.
+    pub(super) fn with_constants(
+        &self,
+        rows: &ConstantRows<'_>,
+        text: &str,
+        reading: Reading,
+        held: Arc<dyn Any + Send + Sync>,
+    ) -> Option<Self> {
         let Plan::Dml(dml) = &self.plan else { return None };
         let plan = Plan::Dml(Box::new(dml.with_constants(rows, reading)?));
         Some(Self {
             parameters: Vec::new(),
             columns: self.columns.clone(),
             is_binary: self.is_binary,
-            statement: self.statement.told_as(text),
+            statement: self.statement.told_as(text, held),
             plan,
             declared: Vec::new(),
             style: self.style,

@@ -8,6 +8,7 @@
 //! is not a read or a change by key or a short query, and what meets an error on the way, goes the ordinary way with its own text:
 //! so errors are those of that text.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ const TEXT_BYTES: usize = 16 << 10;
 
 /// A longer text is looked through aside: that takes more than a change of threads.
 const LONG_BYTES: usize = 32 << 10;
+/// What a byte of such a text takes of the memory: in copies of the text, as a part of a value's place in it, and of a column.
+const BYTES_PER_BYTE: usize = 5;
 
 /// A planned statement and the values of its parameters.
 pub struct Repeated {
@@ -134,8 +137,13 @@ impl Session {
             {
                 return None;
             }
-            if let Some(rows) = aside_unless(text.len() < LONG_BYTES, || ConstantRows::of(text)) {
-                return self.rows_of_constants(&rows, text).await;
+            if ConstantRows::may_be_in(text) {
+                let memory = self.engine.memory("the rows of a statement");
+                let has_room = text.len() < LONG_BYTES || memory.try_grow(BYTES_PER_BYTE * text.len()).is_ok();
+                let found = has_room.then(|| aside_unless(text.len() < LONG_BYTES, || ConstantRows::of(text)));
+                if let Some(rows) = found.flatten() {
+                    return self.rows_of_constants(&rows, text, Arc::new(memory)).await;
+                }
             }
             let version = self.catalog_version();
             let mut lifted = lifted(text)?;
@@ -177,7 +185,12 @@ impl Session {
     }
 
     /// An INSERT of many rows of constants, planned as one of a row of parameters.
-    async fn rows_of_constants(&mut self, rows: &ConstantRows<'_>, text: &str) -> Option<Repeated> {
+    async fn rows_of_constants(
+        &mut self,
+        rows: &ConstantRows<'_>,
+        text: &str,
+        held: Arc<dyn Any + Send + Sync>,
+    ) -> Option<Repeated> {
         let template = rows.template();
         // No other key begins and ends so.
         let key = format!("\0{template}\0rows");
@@ -204,7 +217,8 @@ impl Session {
             return None;
         }
         let reading = self.reading();
-        let prepared = aside_unless(text.len() < LONG_BYTES, || prepared.with_constants(rows, text, reading))?;
+        let with_rows = || prepared.with_constants(rows, text, reading, held);
+        let prepared = aside_unless(text.len() < LONG_BYTES, with_rows)?;
         Some(Repeated { prepared: Arc::new(prepared), parameters: Vec::new() })
     }
 

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Range;
 
+use tablegate_types::interrupt;
+
 use super::lexemes::{Lexeme, Lexemes};
 
 /// Fewer rows are parsed with their statement: there is little to gain, and one entity group transaction takes them.
@@ -95,12 +97,16 @@ const CASTS: &[&str] = &[
 ];
 
 impl<'t> ConstantRows<'t> {
+    /// Whether it is worth a look.
+    pub(crate) fn may_be_in(text: &str) -> bool {
+        let verb = text.trim_start().get(..6);
+        text.len() >= ROWS_MIN * ROW_BYTES_MIN && verb.is_some_and(|verb| verb.eq_ignore_ascii_case("insert"))
+    }
+
     /// Those of a text that is one INSERT of more than a hundred rows, of one width, whose values are numbers, strings, NULL, true
-    /// and false, each perhaps cast to a type; `None` for any other text.
+    /// and false, each perhaps cast to a type; `None` for any other text, and when the work is to stop.
     pub(crate) fn of(text: &'t str) -> Option<Self> {
-        let verb = text.trim_start().get(..6)?;
-        let may_be = verb.eq_ignore_ascii_case("insert") && text.len() >= ROWS_MIN * ROW_BYTES_MIN;
-        if !may_be || u32::try_from(text.len()).is_err() {
+        if !Self::may_be_in(text) || u32::try_from(text.len()).is_err() {
             return None;
         }
         let mut pieces = Pieces { text, lexemes: Lexemes::new(text) };
@@ -123,6 +129,7 @@ impl<'t> ConstantRows<'t> {
                     _ => return None,
                 }
             }
+            interrupt::check().ok()?;
             count += 1;
             match count {
                 1 => width = cells.len(),

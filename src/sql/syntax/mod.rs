@@ -58,6 +58,9 @@ mod wanted;
 mod weight;
 mod written;
 
+use std::any::Any;
+use std::sync::Arc;
+
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use tablegate_bind::QualifiedName;
@@ -122,9 +125,9 @@ impl Statement {
         if self.source.is_empty() { &self.text } else { &self.source }
     }
 
-    /// The same, which stands for another text.
-    pub(super) fn told_as(&self, text: &str) -> Self {
-        Self { command: self.command.clone(), text: text.to_owned(), source: SourceText::default() }
+    /// The same, which stands for another text, and holds something as long as it is there.
+    pub(super) fn told_as(&self, text: &str, held: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { command: self.command.clone(), text: text.to_owned(), source: SourceText::holding("", held) }
     }
 
     /// Whether this statement may run while a block waits for ROLLBACK.
