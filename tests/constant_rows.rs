@@ -163,3 +163,28 @@ async fn rows_that_are_cut_out_are_those_that_are_parsed() {
     }
     assert!(inserted > 30 && failed > 30, "{inserted} inserted, {failed} failed");
 }
+
+#[tokio::test]
+async fn rows_that_were_cut_out_outlive_changes_of_their_table() {
+    let mut session = session().await;
+    let rows: Vec<String> = (0..150).map(|n| format!("({n}, '{}', '2024-01-02', {n}.5)", n + 2)).collect();
+    let text = format!("INSERT INTO t (id, whole, day, bare) VALUES {}", rows.join(", "));
+    let prepared = session.rows_of_constants(&text).await.expect("its rows are cut out");
+    for change in [
+        "SELECT 1",
+        "ALTER TABLE t ADD COLUMN more int DEFAULT 5",
+        "ALTER TABLE t ALTER COLUMN bare TYPE float8",
+        "SET DateStyle = 'SQL, DMY'",
+        "SET TimeZone = 'Asia/Tokyo'",
+    ] {
+        run(&mut session, change, false).await.unwrap();
+        run(&mut session, "DELETE FROM t", false).await.unwrap();
+        let outcome = session.execute(&prepared, Vec::new(), Position::Last).await;
+        assert!(matches!(outcome, Ok(Outcome::Done(tag)) if tag.to_string() == "INSERT 0 150"), "after {change}");
+        let sums = "SELECT count(*), sum(whole), sum(bare)::int, min(day) = date '2024-01-02' FROM t";
+        assert_eq!(run(&mut session, sums, false).await.unwrap(), ["|150|11475|11250|t"], "after {change}");
+    }
+    run(&mut session, "DROP TABLE t", false).await.unwrap();
+    let missing = session.execute(&prepared, Vec::new(), Position::Last).await.err().expect("the table is gone");
+    assert!(missing.message.contains("\"t\" does not exist"), "{missing}");
+}

@@ -56,6 +56,10 @@ pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<()
 
 /// Plans the statement of a text, where it has one.
 async fn prepare(connection: &mut Connection, text: &str, declared: &[SqlType]) -> Result<Option<Arc<Prepared>>, Halt> {
+    let work = connection.session.rows_of_constants(text);
+    if let Some(prepared) = connection.interrupts.guard(&mut connection.reader, work).await? {
+        return Ok(Some(Arc::new(prepared)));
+    }
     let mut statements = connection.interrupts.run(|| connection.session.parse(text))?.into_iter();
     let statement = statements.next();
     if statements.next().is_some() {

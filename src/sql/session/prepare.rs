@@ -39,6 +39,8 @@ pub struct Prepared {
     normalized: OnceLock<Arc<str>>,
     /// Where its change was found to be current.
     pub(super) current_in: CurrentIn,
+    /// Its statement is one of a row of parameters, in whose place it has rows of its text.
+    has_rows: bool,
     /// Made when observe mode asks first.
     seen: OnceLock<Arc<SeenStatement>>,
 }
@@ -173,6 +175,7 @@ impl Prepared {
             renewed: Mutex::default(),
             normalized: OnceLock::new(),
             current_in: CurrentIn::default(),
+            has_rows: false,
             seen: OnceLock::new(),
         })
     }
@@ -199,6 +202,7 @@ impl Prepared {
             renewed: Mutex::default(),
             normalized: OnceLock::new(),
             current_in: CurrentIn::default(),
+            has_rows: true,
             seen: OnceLock::from(Arc::new(SeenStatement::with_shape_of(text, &rows.shortened()))),
         })
     }
@@ -277,6 +281,11 @@ impl Prepared {
 
     pub fn statement(&self) -> &Statement {
         &self.statement
+    }
+
+    /// The statement, with all of its rows, unless [`Prepared::statement`] is that already.
+    pub(super) fn text_with_rows(&self) -> Option<&str> {
+        self.has_rows.then_some(&*self.statement.text)
     }
 
     /// Whether what it means is decided when it runs.

@@ -131,19 +131,12 @@ impl Session {
     /// way. Dropping the future loses nothing.
     pub fn repeated<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Option<Repeated>> {
         Box::pin(async move {
-            if self.transaction_status() == TransactionStatus::Failed
-                || !self.settings.direct_reads()
-                || self.settings.plan_cache() == PlanCache::Custom
-            {
+            if !self.may_repeat() {
                 return None;
             }
-            if ConstantRows::may_be_in(text) {
-                let memory = self.engine.memory("the rows of a statement");
-                let has_room = text.len() < LONG_BYTES || memory.try_grow(BYTES_PER_BYTE * text.len()).is_ok();
-                let found = has_room.then(|| aside_unless(text.len() < LONG_BYTES, || ConstantRows::of(text)));
-                if let Some(rows) = found.flatten() {
-                    return self.rows_of_constants(&rows, text, Arc::new(memory)).await;
-                }
+            if let Some((rows, held)) = self.rows_in(text) {
+                let prepared = self.with_rows(&rows, text, held).await?;
+                return Some(Repeated { prepared: Arc::new(prepared), parameters: Vec::new() });
             }
             let version = self.catalog_version();
             let mut lifted = lifted(text)?;
@@ -184,13 +177,42 @@ impl Session {
         })
     }
 
-    /// An INSERT of many rows of constants, planned as one of a row of parameters.
-    async fn rows_of_constants(
+    /// The statement of a text that is an INSERT of many rows of constants, which are not parsed; `None` where it goes the ordinary
+    /// way. Dropping the future loses nothing.
+    pub fn rows_of_constants<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Option<Prepared>> {
+        Box::pin(async move {
+            let (rows, held) = self.may_repeat().then(|| self.rows_in(text)).flatten()?;
+            self.with_rows(&rows, text, held).await
+        })
+    }
+
+    fn may_repeat(&self) -> bool {
+        self.transaction_status() != TransactionStatus::Failed
+            && self.settings.direct_reads()
+            && self.settings.plan_cache() != PlanCache::Custom
+    }
+
+    /// The rows of such a text, with what they take of the memory.
+    fn rows_in<'t>(&self, text: &'t str) -> Option<(ConstantRows<'t>, Arc<dyn Any + Send + Sync>)> {
+        if !ConstantRows::may_be_in(text) {
+            return None;
+        }
+        let memory = self.engine.memory("the rows of a statement");
+        let is_short = text.len() < LONG_BYTES;
+        if !is_short {
+            memory.try_grow(BYTES_PER_BYTE * text.len()).ok()?;
+        }
+        let rows = aside_unless(is_short, || ConstantRows::of(text))?;
+        Some((rows, Arc::new(memory)))
+    }
+
+    /// The statement, planned as one of a row of parameters.
+    async fn with_rows(
         &mut self,
         rows: &ConstantRows<'_>,
         text: &str,
         held: Arc<dyn Any + Send + Sync>,
-    ) -> Option<Repeated> {
+    ) -> Option<Prepared> {
         let template = rows.template();
         // No other key begins and ends so.
         let key = format!("\0{template}\0rows");
@@ -217,9 +239,7 @@ impl Session {
             return None;
         }
         let reading = self.reading();
-        let with_rows = || prepared.with_constants(rows, text, reading, held);
-        let prepared = aside_unless(text.len() < LONG_BYTES, with_rows)?;
-        Some(Repeated { prepared: Arc::new(prepared), parameters: Vec::new() })
+        aside_unless(text.len() < LONG_BYTES, || prepared.with_constants(rows, text, reading, held))
     }
 
     /// The statement of a text that came before, with parameters that were declared alike, as it was planned then.

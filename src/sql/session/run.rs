@@ -75,8 +75,13 @@ impl Session {
         {
             return Ok(Some(renewed));
         }
+        let statement = match prepared.text_with_rows() {
+            Some(text) => self.parse(text)?.pop(),
+            None => Some(prepared.statement.clone()),
+        };
+        let Some(statement) = statement else { return Ok(None) };
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
-        let fresh = Prepared::prepare(&planner, prepared.statement.clone(), &prepared.declared, &known);
+        let fresh = Prepared::prepare(&planner, statement, &prepared.declared, &known);
         match Box::pin(fresh).await {
             Ok(fresh) if fresh.has_shape_of(prepared) => {
                 let fresh = Arc::new(fresh);
