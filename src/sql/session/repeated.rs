@@ -82,6 +82,16 @@ enum Is {
     Other { version: u64 },
 }
 
+/// What is known of a text.
+enum Found {
+    Planned(Arc<Prepared>),
+    /// It goes the ordinary way.
+    Other,
+    /// It came before, and is to be planned.
+    Again,
+    New,
+}
+
 impl Default for RepeatedTexts {
     fn default() -> Self {
         Self::within(Bounds { texts: TEXTS_MAX, bytes: TEXTS_BYTES })
@@ -106,6 +116,26 @@ impl RepeatedTexts {
             return None;
         }
         self.known.get(key).map(|text| &text.is)
+    }
+
+    /// What is known of a text in this version of the catalogue.
+    fn find(&mut self, key: &str, version: u64) -> Found {
+        match self.get(key) {
+            None => Found::New,
+            Some(Is::Planned { prepared, version: of }) if *of == version => Found::Planned(Arc::clone(prepared)),
+            Some(Is::Other { version: of }) if *of == version => Found::Other,
+            Some(Is::New | Is::Planned { .. } | Is::Other { .. }) => Found::Again,
+        }
+    }
+
+    /// Remembers what a text was planned as, and gives it back; `None` for one that goes the ordinary way.
+    fn keep(&mut self, key: &str, version: u64, prepared: Option<Arc<Prepared>>) -> Option<Arc<Prepared>> {
+        let is = match &prepared {
+            Some(prepared) => Is::Planned { prepared: Arc::clone(prepared), version },
+            None => Is::Other { version },
+        };
+        self.put(key, is);
+        prepared
     }
 
     fn put(&mut self, key: &str, is: Is) {
@@ -146,23 +176,13 @@ impl Session {
                 let _ = write!(lifted.text, " {}", constant.kind());
             }
             let key = std::mem::take(&mut lifted.text);
-            let prepared = match self.repeated.get(&key) {
-                Some(Is::Planned { prepared, version: of }) if *of == version => Some(prepared.clone()),
-                Some(Is::Other { version: of }) if *of == version => return None,
-                Some(Is::New | Is::Planned { .. } | Is::Other { .. }) => None,
-                None if self.settings.plan_cache() == PlanCache::Generic => None,
-                None => return None,
-            };
-            let prepared = match prepared {
-                Some(prepared) => prepared,
-                None => {
+            let prepared = match self.repeated.find(&key, version) {
+                Found::Planned(prepared) => prepared,
+                Found::Other => return None,
+                Found::New if self.settings.plan_cache() != PlanCache::Generic => return None,
+                Found::New | Found::Again => {
                     let prepared = Box::pin(self.prepare_lifted(&key[..length], &lifted, text)).await;
-                    let is = match &prepared {
-                        Some(prepared) => Is::Planned { prepared: prepared.clone(), version },
-                        None => Is::Other { version },
-                    };
-                    self.repeated.put(&key, is);
-                    prepared?
+                    self.repeated.keep(&key, version, prepared)?
                 }
             };
             if !prepared.is_of_style(self.settings.style()) {
@@ -217,22 +237,13 @@ impl Session {
         // No other key begins and ends so.
         let key = format!("\0{template}\0rows");
         let version = self.catalog_version();
-        let prepared = match self.repeated.get(&key) {
-            Some(Is::Planned { prepared, version: of }) if *of == version => Some(prepared.clone()),
-            Some(Is::Other { version: of }) if *of == version => return None,
-            _ => None,
-        };
-        let prepared = match prepared {
-            Some(prepared) => prepared,
-            None => {
+        let prepared = match self.repeated.find(&key, version) {
+            Found::Planned(prepared) => prepared,
+            Found::Other => return None,
+            Found::New | Found::Again => {
                 let prepared = Box::pin(self.prepare_single(&template, &[])).await;
                 let prepared = prepared.filter(|prepared| prepared.plan.lasts()).map(Arc::new);
-                let is = match &prepared {
-                    Some(prepared) => Is::Planned { prepared: prepared.clone(), version },
-                    None => Is::Other { version },
-                };
-                self.repeated.put(&key, is);
-                prepared?
+                self.repeated.keep(&key, version, prepared)?
             }
         };
         if !prepared.is_of_style(self.settings.style()) {
