@@ -31,6 +31,9 @@ fn figured(lookup: Lookup<'_>, type_of: &TypeOf<'_>, expr: &Expr) -> Figured {
         Expr::Nested(nested) => inner(nested),
         Expr::Identifier(ident) => Some((folded(ident), true)),
         Expr::CompoundIdentifier(parts) => parts.last().map(|last| (folded(last), true)),
+        Expr::QualifiedWildcard(table, _) => {
+            table.0.last().and_then(ObjectNamePart::as_ident).map(|last| (folded(last), true))
+        }
         Expr::CompoundFieldAccess { root, access_chain } => {
             let fields = access_chain.iter().rev().find_map(|next| match next {
                 AccessExpr::Dot(Expr::Identifier(field)) => Some((folded(field), true)),
