@@ -135,18 +135,13 @@ impl Engine {
 
     /// The number of the table of this name that is the `count`th one, into which rows are written one by one.
     pub(super) fn number_of(&self, name: &TableName, count: u32) -> u32 {
-        match &self.own {
-            Some(_) if own_tables::contains(name) => NumberKind::Own.number(count),
-            _ => NumberKind::Plain.number(count),
-        }
+        let is_own = self.own.is_some() && own_tables::contains(name);
+        is_own.then(|| NumberKind::Own.number(count)).flatten().unwrap_or(count)
     }
 
     /// The number of the `count`th table, whose rows are written ahead.
     pub(super) fn loaded_number(&self, count: u32) -> u32 {
-        match &self.loaded {
-            Some(_) => NumberKind::Loaded.number(count),
-            None => NumberKind::Plain.number(count),
-        }
+        self.loaded.as_ref().and_then(|_| NumberKind::Loaded.number(count)).unwrap_or(count)
     }
 
     /// The row as it was last written, published or not.

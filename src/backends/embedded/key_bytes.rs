@@ -18,7 +18,7 @@ const FIRST_LOADED: u32 = u32::from_be_bytes([LOADED, 0, 0, 0]);
 const OWN: u8 = 0xff;
 /// The least of these numbers.
 const FIRST_OWN: u32 = u32::from_be_bytes([OWN, 0, 0, 0]);
-/// So many tables of a kind have a number, and no more.
+/// So many tables have numbers, and no more.
 pub(super) const COUNT_MAX: u32 = FIRST_OWN - FIRST_LOADED;
 const END_OF_PARTITION: u8 = 0x00;
 /// Sorts behind [`END_OF_PARTITION`] and before every character of a key.
@@ -58,20 +58,22 @@ impl NumberKind {
         }
     }
 
-    /// The number of the `count`th table, which is below [`COUNT_MAX`].
-    pub(super) fn number(self, count: u32) -> u32 {
-        count
-            + match self {
-                Self::Plain => 0,
-                Self::Loaded => FIRST_LOADED,
-                Self::Own => FIRST_OWN,
-            }
+    /// The number of the `count`th table, which is below [`COUNT_MAX`]; `None` where there are not so many of a kind.
+    pub(super) fn number(self, count: u32) -> Option<u32> {
+        self.first().checked_add(count)
+    }
+
+    fn first(self) -> u32 {
+        match self {
+            Self::Plain => 0,
+            Self::Loaded => FIRST_LOADED,
+            Self::Own => FIRST_OWN,
+        }
     }
 
     /// The count that a number was made of.
     pub(super) fn count_of(number: u32) -> u32 {
-        let kind = Self::of_key(&number.to_be_bytes());
-        number - kind.number(0)
+        number - Self::of_key(&number.to_be_bytes()).first()
     }
 }
 

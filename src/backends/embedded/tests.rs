@@ -43,7 +43,7 @@ async fn insert(store: &EmbeddedStore, row: &str, names: &[&str]) {
 
 /// The number of a table whose rows were written ahead.
 fn loaded(count: u32) -> u32 {
-    NumberKind::Loaded.number(count)
+    NumberKind::Loaded.number(count).unwrap()
 }
 
 fn rows_of(store: &EmbeddedStore, number: u32) -> usize {
