@@ -1,7 +1,7 @@
 //! The names of columns that have none: PostgreSQL's `FigureColname`.
 
 use sqlparser::ast::{
-    AccessExpr, ArrayElemTypeDef, CastKind, DataType, Expr, Function, ObjectNamePart, Query, SelectItem, SetExpr,
+    AccessExpr, ArrayElemTypeDef, CastKind, DataType, Expr, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr,
     TrimWhereField, TypedString, Value,
 };
 
@@ -31,9 +31,7 @@ fn figured(lookup: Lookup<'_>, type_of: &TypeOf<'_>, expr: &Expr) -> Figured {
         Expr::Nested(nested) => inner(nested),
         Expr::Identifier(ident) => Some((folded(ident), true)),
         Expr::CompoundIdentifier(parts) => parts.last().map(|last| (folded(last), true)),
-        Expr::QualifiedWildcard(table, _) => {
-            table.0.last().and_then(ObjectNamePart::as_ident).map(|last| (folded(last), true))
-        }
+        Expr::QualifiedWildcard(table, _) => last_part(table),
         Expr::CompoundFieldAccess { root, access_chain } => {
             let fields = access_chain.iter().rev().find_map(|next| match next {
                 AccessExpr::Dot(Expr::Identifier(field)) => Some((folded(field), true)),
@@ -41,7 +39,7 @@ fn figured(lookup: Lookup<'_>, type_of: &TypeOf<'_>, expr: &Expr) -> Figured {
             });
             fields.or_else(|| inner(root))
         }
-        Expr::Function(function) => of_function(function),
+        Expr::Function(function) => last_part(&function.name),
         Expr::Cast { expr, data_type, kind: CastKind::Cast | CastKind::DoubleColon, .. } => match inner(expr) {
             Some((name, true)) => Some((name, true)),
             _ => type_name(lookup, type_of, data_type),
@@ -78,8 +76,8 @@ fn figured(lookup: Lookup<'_>, type_of: &TypeOf<'_>, expr: &Expr) -> Figured {
     }
 }
 
-fn of_function(function: &Function) -> Figured {
-    function.name.0.last().and_then(ObjectNamePart::as_ident).map(|last| (folded(last), true))
+fn last_part(name: &ObjectName) -> Figured {
+    name.0.last().and_then(ObjectNamePart::as_ident).map(|last| (folded(last), true))
 }
 
 fn of_query(lookup: Lookup<'_>, type_of: &TypeOf<'_>, query: &Query) -> Figured {

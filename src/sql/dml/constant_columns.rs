@@ -1,47 +1,36 @@
 //! Rows of constants as columns of their table's types, without a value object for each.
 
-use std::sync::Arc;
-
-use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use tablegate_types::input::ColumnParser;
 use tablegate_types::interrupt;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
 
-use super::listed_columns::ROWS_PER_BATCH;
+use super::listed_columns::{ListedColumns, ROWS_PER_BATCH};
 use crate::syntax::{CellValue, ConstantCell, ConstantRows};
 
-/// A column that such a row gives a value to.
-pub(super) struct GivenColumn {
-    pub name: String,
-    pub sql_type: SqlType,
-    /// Which value of the row it takes.
-    pub place: usize,
-}
-
-/// The rows, in batches; `None` where a value is not read as its column's type without more ado: what it means then, or what is
-/// wrong with it, is told by the statement itself; and when the work is to stop.
+/// The rows, in batches of the columns that are given, each of which takes the value at its place in a row; `None` where a value is
+/// not read as its column's type without more ado: what it means then, or what is wrong with it, is told by the statement itself; and
+/// when the work is to stop.
 pub(super) fn constant_columns(
     rows: &ConstantRows<'_>,
-    columns: &[GivenColumn],
+    places: &[usize],
+    given: &ListedColumns,
     reading: Reading,
 ) -> Option<Vec<RecordBatch>> {
-    let fields: Vec<_> = columns.iter().map(|column| column.sql_type.field(&column.name, true)).collect();
-    let schema: SchemaRef = Arc::new(Schema::new(fields));
     let mut batches = Vec::with_capacity(rows.len().div_ceil(ROWS_PER_BATCH));
     for first in (0..rows.len()).step_by(ROWS_PER_BATCH) {
         interrupt::check_now().ok()?;
         let end = rows.len().min(first + ROWS_PER_BATCH);
-        let values = columns.iter().map(|column| {
-            let mut parser = ColumnParser::new(&column.sql_type).reading(reading);
-            for cell in rows.column(column.place, first..end) {
+        let values = places.iter().zip(given.types()).map(|(place, sql_type)| {
+            let mut parser = ColumnParser::new(sql_type).reading(reading);
+            for cell in rows.column(*place, first..end) {
                 let cell = cell?;
-                parser.push(text_of(&cell, &column.sql_type)?).ok()?;
+                parser.push(text_of(&cell, sql_type)?).ok()?;
             }
             Some(parser.finish())
         });
-        batches.push(RecordBatch::try_new(schema.clone(), values.collect::<Option<_>>()?).ok()?);
+        batches.push(RecordBatch::try_new(given.schema().clone(), values.collect::<Option<_>>()?).ok()?);
     }
     Some(batches)
 }

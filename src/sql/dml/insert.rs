@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Field;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
@@ -16,7 +15,7 @@ use tokio::task::yield_now;
 
 use super::Changed;
 use super::conflict::{OnConflict, check_target};
-use super::constant_columns::{GivenColumn, constant_columns};
+use super::constant_columns::constant_columns;
 use super::given_rows::{given_rows, targets_of};
 use super::insert_source::{Source, leave_out_own, source};
 use super::kept_rows::KeptRows;
@@ -101,32 +100,29 @@ impl PreparedInsert {
     /// The same for these rows, where its own list is one row of parameters; `None` where that is not so, and where
     /// [`constant_columns`] gives none.
     pub(crate) fn with_constants(&self, rows: &ConstantRows<'_>, reading: Reading) -> Option<Self> {
-        let batches = constant_columns(rows, &self.given_columns()?, reading)?;
+        let (places, given) = self.given()?;
+        let batches = constant_columns(rows, &places, given, reading)?;
         Some(self.with_columns(batches.into()))
     }
 
     /// This statement, planned anew, for the rows that another one has; `None` where they are not those of its columns any more.
     pub(super) fn with_rows_of(self, other: &Self) -> Option<Self> {
         let Source::Columns(batches) = &other.source else { return Some(self) };
-        let given = self.given_columns()?;
-        let schema = batches.first()?.schema();
-        let is_same = |(column, field): (&GivenColumn, &Arc<Field>)| {
-            column.name == *field.name() && column.sql_type == SqlType::of_field(field)
-        };
-        let are_same = given.len() == schema.fields().len() && given.iter().zip(schema.fields()).all(is_same);
+        let (_, given) = self.given()?;
+        let are_same = *given.schema() == batches.first()?.schema();
         are_same.then(|| self.with_columns(batches.clone()))
     }
 
-    /// The columns that get a value of its one row of parameters, each another one.
-    fn given_columns(&self) -> Option<Vec<GivenColumn>> {
+    /// Which value of its one row of parameters each of the columns takes that are given.
+    fn given(&self) -> Option<(Vec<usize>, &ListedColumns)> {
         let (Source::Values(values), Some(listed)) = (&self.source, &self.listed) else { return None };
         let [row] = values.rows() else { return None };
-        let column = |((cell, target), sql_type): ((&Cell, &TargetColumn), &SqlType)| {
+        let place = |((cell, target), sql_type): ((&Cell, &TargetColumn), &SqlType)| {
             let Cell::Parameter(place) = *cell else { return None };
-            let column = target.column(&self.relation).filter(|column| column.sql_type == *sql_type)?;
-            Some(GivenColumn { name: column.name.clone(), sql_type: sql_type.clone(), place })
+            target.column(&self.relation).filter(|column| column.sql_type == *sql_type).map(|_| place)
         };
-        row.iter().zip(&self.targets).zip(listed.types()).map(column).collect()
+        let places = row.iter().zip(&self.targets).zip(listed.types()).map(place).collect::<Option<_>>()?;
+        Some((places, listed))
     }
 
     fn with_columns(&self, batches: Arc<[RecordBatch]>) -> Self {

@@ -67,6 +67,11 @@ impl ListedColumns {
         self.columns.iter().map(|column| &column.sql_type)
     }
 
+    /// The columns that the list gives.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
     /// Some of the list's rows, or all of them.
     ///
     /// # Errors

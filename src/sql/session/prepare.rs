@@ -223,11 +223,6 @@ impl Prepared {
         *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = Some(renewed);
     }
 
-    /// Whether clients know it by the same parameters and columns.
-    pub(super) fn has_shape_of(&self, other: &Self) -> bool {
-        self.columns == other.columns && self.parameters == other.parameters
-    }
-
     /// Whether nothing that its plan is made of has changed before this version of the catalogue, as far as that was looked at.
     /// Plans that are looked at, or made, in each run are never found to be out of date.
     pub(super) fn is_known_current(&self, version: u64) -> bool {

@@ -83,7 +83,7 @@ impl Session {
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
         let fresh = Prepared::prepare(&planner, statement, &prepared.declared, &known);
         match Box::pin(fresh).await {
-            Ok(fresh) if fresh.has_shape_of(prepared) => {
+            Ok(fresh) if fresh.plan.has_shape_of(&prepared.plan) => {
                 let fresh = Arc::new(fresh);
                 prepared.keep_renewed(fresh.clone());
                 Ok(Some(fresh))

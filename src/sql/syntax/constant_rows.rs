@@ -11,9 +11,6 @@ use super::lexemes::{Lexeme, Lexemes};
 /// Fewer rows are parsed with their statement: there is little to gain, and one entity group transaction takes them.
 const ROWS_MIN: usize = 101;
 
-/// The shortest row: `(1),`.
-const ROW_BYTES_MIN: usize = 4;
-
 /// The rows of such a statement, and where they stand in it.
 #[derive(Debug)]
 pub(crate) struct ConstantRows<'t> {
@@ -97,10 +94,11 @@ const CASTS: &[&str] = &[
 ];
 
 impl<'t> ConstantRows<'t> {
-    /// Whether it is worth a look.
+    /// Whether it is worth a look: each row has a parenthesis.
     pub(crate) fn may_be_in(text: &str) -> bool {
         let verb = text.trim_start().get(..6);
-        text.len() >= ROWS_MIN * ROW_BYTES_MIN && verb.is_some_and(|verb| verb.eq_ignore_ascii_case("insert"))
+        verb.is_some_and(|verb| verb.eq_ignore_ascii_case("insert"))
+            && text.bytes().filter(|byte| *byte == b'(').count() >= ROWS_MIN
     }
 
     /// Those of a text that is one INSERT of more than a hundred rows, of one width, whose values are numbers, strings, NULL, true

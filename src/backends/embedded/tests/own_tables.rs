@@ -16,6 +16,14 @@ async fn declare(store: &EmbeddedStore, row: usize) {
     store.commit(Batch::single(own_table(), Operation::Insert(entity)).unwrap()).await.unwrap();
 }
 
+/// An empty folder of this format.
+fn folder_of(format: u32) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    open(folder.path()).close().unwrap();
+    std::fs::write(folder.path().join("FORMAT"), format!("tablegate embedded {format}\n")).unwrap();
+    folder
+}
+
 fn number(store: &EmbeddedStore, table: &TableName) -> u32 {
     store.published.get().tables[table].number
 }
@@ -70,9 +78,7 @@ async fn what_is_written_between_loads_has_none_of_their_files_merged() {
 #[tokio::test]
 async fn loaded_tables_are_read_and_written_in_folders_of_all_formats() {
     for format in [1, 2, 3] {
-        let folder = tempfile::tempdir().unwrap();
-        open(folder.path()).close().unwrap();
-        std::fs::write(folder.path().join("FORMAT"), format!("tablegate embedded {format}\n")).unwrap();
+        let folder = folder_of(format);
         let store = open(folder.path());
         for name in ["First", "Second"] {
             load(&store, &TableName::parse(name).unwrap()).await;
@@ -100,9 +106,7 @@ async fn loaded_tables_are_read_and_written_in_folders_of_all_formats() {
 #[tokio::test]
 async fn own_tables_are_read_again_in_folders_of_all_formats() {
     for format in [1, 2, 3] {
-        let folder = tempfile::tempdir().unwrap();
-        open(folder.path()).close().unwrap();
-        std::fs::write(folder.path().join("FORMAT"), format!("tablegate embedded {format}\n")).unwrap();
+        let folder = folder_of(format);
         let store = open(folder.path());
         for name in [&table(), &own_table()] {
             store.create_table(name).await.unwrap();
