@@ -17,9 +17,6 @@ use super::Caps;
 /// Buckets that are named one by one; more are a range over all partitions.
 const MAX_NAMED_BUCKETS: usize = 256;
 
-/// With more ranges than these, single rows between two of them are read too: each range is a look-up.
-const MAX_RANGES_WITH_HOLES: usize = 16;
-
 /// The least set that holds `set` and can be written as ranges, within the caps as far as they go.
 pub(super) fn lowerable(codec: &KeyCodec, set: &KeySet, caps: &Caps) -> KeySet {
     let in_partition = codec.partition_columns();
@@ -29,7 +26,7 @@ pub(super) fn lowerable(codec: &KeyCodec, set: &KeySet, caps: &Caps) -> KeySet {
     if caps.whole_partitions {
         widened = with_whole_partitions(&widened, in_partition);
     }
-    if count(&widened, axes) > MAX_RANGES_WITH_HOLES {
+    if count(&widened, axes) > caps.max_with_holes {
         widened = without_holes(&widened, axes);
     }
     cap(&widened, in_partition, axes, caps.max_ranges)

@@ -50,6 +50,9 @@ const MAX_GROUPS: usize = 8;
 pub struct Caps {
     /// Most ranges, points among them. A predicate that names more is scanned over their hulls, with a residual.
     pub max_ranges: usize,
+    /// Most ranges that leave out single rows between two of them. Above, these rows are read too, with a residual: each
+    /// range is a look-up.
+    pub max_with_holes: usize,
     /// Whole partitions are read where they are not named one by one, rather than the few rows of each that are asked for.
     pub whole_partitions: bool,
 }
@@ -72,7 +75,7 @@ impl Caps {
 
 impl Default for Caps {
     fn default() -> Self {
-        Self { max_ranges: 10_000, whole_partitions: false }
+        Self { max_ranges: 10_000, max_with_holes: 16, whole_partitions: false }
     }
 }
 

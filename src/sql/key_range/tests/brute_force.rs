@@ -219,11 +219,11 @@ fn check_plan(universe: &Universe, plan: &KeyPlan, expr: &Expr, exact: bool) {
 }
 
 /// A filter known at run time must leave every row it is true for, and no others of a partition that it names.
-fn check_narrowing(relation: &Relation, universe: &Universe, expr: &Expr, exact: bool) {
+fn check_narrowing(caps: &Caps, relation: &Relation, universe: &Universe, expr: &Expr, exact: bool) {
     let filter = universe.physical(expr);
     let names: Vec<&str> = relation.columns.iter().map(|c| c.name.as_str()).collect();
     let whole = KeyPlan::from_filters(relation, &[]);
-    let narrowed = whole.narrowed_by(&Caps::default(), relation, &[filter], &names);
+    let narrowed = whole.narrowed_by(caps, relation, &[filter], &names);
     let ranges = narrowed.unwrap_or_else(|| vec![vec![KeyRange::all()]]).concat();
     check_form(&ranges);
     for ((row, key), holds_there) in universe.keys.iter().enumerate().zip(universe.truth(expr)) {
@@ -318,14 +318,17 @@ proptest! {
         predicate in predicate(&raw_words()),
         simplify in any::<bool>(),
         tight in prop::bool::weighted(0.2),
+        filled in prop::bool::weighted(0.2),
         whole_partitions in prop::bool::weighted(0.2),
     ) {
         let (relation, universe) = &*RAW;
         let expr = if simplify { universe.simplified(&predicate.expr) } else { predicate.expr };
-        let caps = Caps { max_ranges: if tight { 2 } else { 10_000 }, whole_partitions };
+        let max_with_holes = if filled { 2 } else { usize::MAX };
+        let caps = Caps { max_ranges: if tight { 2 } else { 10_000 }, max_with_holes, whole_partitions };
         let plan = KeyPlan::within(&caps, relation, std::slice::from_ref(&expr));
-        check_plan(universe, &plan, &expr, predicate.by_key && !tight && !whole_partitions);
-        check_narrowing(relation, universe, &expr, predicate.by_key);
+        check_plan(universe, &plan, &expr, predicate.by_key && !tight && !filled && !whole_partitions);
+        let caps = Caps { max_with_holes, ..Caps::default() };
+        check_narrowing(&caps, relation, universe, &expr, predicate.by_key && !filled);
     }
 
     #[test]
@@ -333,15 +336,17 @@ proptest! {
         predicate in predicate(&relational_words()),
         simplify in any::<bool>(),
         tight in prop::bool::weighted(0.2),
+        filled in prop::bool::weighted(0.2),
         whole_partitions in prop::bool::weighted(0.2),
         scheme in 0_usize..5,
     ) {
         let (relation, universe) = &RELATIONAL[scheme];
         let expr = if simplify { universe.simplified(&predicate.expr) } else { predicate.expr };
-        let caps = Caps { max_ranges: if tight { 3 } else { 10_000 }, whole_partitions };
+        let max_with_holes = if filled { 2 } else { usize::MAX };
+        let caps = Caps { max_ranges: if tight { 3 } else { 10_000 }, max_with_holes, whole_partitions };
         let plan = KeyPlan::within(&caps, relation, std::slice::from_ref(&expr));
         check_plan(universe, &plan, &expr, false);
-        check_narrowing(relation, universe, &expr, false);
+        check_narrowing(&Caps { max_with_holes, ..Caps::default() }, relation, universe, &expr, false);
     }
 }
 
