@@ -169,7 +169,7 @@ async fn rows_that_were_cut_out_outlive_changes_of_their_table() {
     let mut session = session().await;
     let rows: Vec<String> = (0..150).map(|n| format!("({n}, '{}', '2024-01-02', {n}.5)", n + 2)).collect();
     let text = format!("INSERT INTO t (id, whole, day, bare) VALUES {}", rows.join(", "));
-    let prepared = session.rows_of_constants(&text).await.expect("its rows are cut out");
+    let prepared = session.many_rows(&text, &[]).await.expect("its rows are cut out");
     for change in [
         "SELECT 1",
         "ALTER TABLE t ADD COLUMN more int DEFAULT 5",

@@ -56,7 +56,7 @@ pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<()
 
 /// Plans the statement of a text, where it has one.
 async fn prepare(connection: &mut Connection, text: &str, declared: &[SqlType]) -> Result<Option<Arc<Prepared>>, Halt> {
-    let work = connection.session.rows_of_constants(text);
+    let work = connection.session.many_rows(text, declared);
     if let Some(prepared) = connection.interrupts.guard(&mut connection.reader, work).await? {
         return Ok(Some(Arc::new(prepared)));
     }

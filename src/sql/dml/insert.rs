@@ -27,6 +27,7 @@ use super::own_types::{self, evolved};
 use super::plain_rows::PlainRows;
 use super::returning::{Returning, inserted_rows};
 use super::rows::RowsToWrite;
+use super::rows_of_parameters::RowsOfParameters;
 use super::target::TargetColumn;
 use super::values::{Cell, CellValues, Computed, ValuesList};
 use super::writes::Writes;
@@ -105,6 +106,26 @@ impl PreparedInsert {
         Some(self.with_columns(batches.into()))
     }
 
+    /// The same for many rows that are written like the one row of parameters of these plans; `None` where that is not so.
+    pub(crate) fn with_parameters(plans: &[&Self], planner: &Planner<'_>, rows: &RowsOfParameters<'_>) -> Option<Self> {
+        let lists = plans.iter().map(|plan| match &plan.source {
+            Source::Values(values) => Some(values),
+            Source::Query { .. } | Source::Columns(_) => None,
+        });
+        let values = ValuesList::of_rows_like(&lists.collect::<Option<Vec<_>>>()?, rows)?;
+        let first = *plans.first()?;
+        if plans.iter().any(|plan| plan.own_types != first.own_types || plan.targets != first.targets) {
+            return None;
+        }
+        let listed = ListedColumns::prepare(&first.relation, &first.targets, &first.own_types, &values);
+        let is_short = rows.len() <= FEW_ROWS;
+        let plain = (first.plain.is_some() && is_short)
+            .then(|| PlainRows::prepare(planner, &first.relation, &first.targets, &listed, &values, &first.rows))
+            .flatten();
+        let parameters = values.parameters().to_vec();
+        Some(Self { listed: Some(listed), plain, parameters, ..first.with_source(Source::Values(values)) })
+    }
+
     /// This statement, planned anew, for the rows that another one has; `None` where they are not those of its columns any more.
     pub(super) fn with_rows_of(self, other: &Self) -> Option<Self> {
         let Source::Columns(batches) = &other.source else { return Some(self) };
@@ -126,10 +147,15 @@ impl PreparedInsert {
     }
 
     fn with_columns(&self, batches: Arc<[RecordBatch]>) -> Self {
+        self.with_source(Source::Columns(batches))
+    }
+
+    /// The same with other rows, which have no parameters and are not listed.
+    fn with_source(&self, source: Source) -> Self {
         Self {
             relation: self.relation.clone(),
             targets: self.targets.clone(),
-            source: Source::Columns(batches),
+            source,
             listed: None,
             plain: None,
             own_types: self.own_types.clone(),

@@ -34,6 +34,7 @@ mod returning;
 mod row_expressions;
 mod row_update;
 mod rows;
+mod rows_of_parameters;
 mod set_clause;
 mod target;
 mod update;
@@ -72,6 +73,7 @@ pub(super) use plain_rows::insert_all;
 pub(super) use recheck::RowsOf;
 pub(super) use row_expressions::{BoundExpressions, RowExpressions};
 pub(super) use rows::RowsToWrite;
+pub(super) use rows_of_parameters::RowsOfParameters;
 pub(super) use target::{TargetColumn, find_target, target_column};
 pub(super) use update::etag_at;
 pub(super) use whole_table::{contains_nulls, is_there_row, keys_and};
@@ -146,6 +148,16 @@ impl PreparedDml {
             PreparedDml::Insert(insert) => insert.with_constants(rows, reading).map(PreparedDml::Insert),
             PreparedDml::Update(_) | PreparedDml::Delete(_) | PreparedDml::Merge(_) | PreparedDml::With(_) => None,
         }
+    }
+
+    /// INSERTs whose list is one row of parameters, for these rows instead: see [`PreparedInsert::with_parameters`].
+    pub(crate) fn with_parameters(plans: &[&Self], planner: &Planner<'_>, rows: &RowsOfParameters<'_>) -> Option<Self> {
+        let inserts = plans.iter().map(|plan| match *plan {
+            PreparedDml::Insert(insert) => Some(insert),
+            PreparedDml::Update(_) | PreparedDml::Delete(_) | PreparedDml::Merge(_) | PreparedDml::With(_) => None,
+        });
+        let plans = inserts.collect::<Option<Vec<_>>>()?;
+        PreparedInsert::with_parameters(&plans, planner, rows).map(PreparedDml::Insert)
     }
 
     /// This statement, planned anew, for what another one was given beside its parameters; `None` where it cannot take that.

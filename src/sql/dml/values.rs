@@ -16,6 +16,7 @@ use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
 
 use super::assigned_values::{as_given, has_no_type};
+use super::rows_of_parameters::RowsOfParameters;
 use super::widened::{is_widened, widened};
 use crate::plan::{MeantChange, PlannedQuery, Planner};
 
@@ -73,6 +74,23 @@ impl Cell {
                 is_widened(parameters.get(index)?, &to).then_some(Cell::Cast(index, to))
             }
             _ => None,
+        }
+    }
+
+    /// The parameter whose value it is.
+    fn parameter(&self) -> Option<usize> {
+        match self {
+            Cell::Parameter(index) | Cell::Cast(index, _) => Some(*index),
+            Cell::Null | Cell::Value(..) | Cell::Text(..) | Cell::Default | Cell::Computed(_) => None,
+        }
+    }
+
+    /// The same of another parameter.
+    fn with_parameter(&self, index: usize) -> Self {
+        match self {
+            Cell::Parameter(_) => Cell::Parameter(index),
+            Cell::Cast(_, to) => Cell::Cast(index, to.clone()),
+            other => other.clone(),
         }
     }
 
@@ -142,9 +160,42 @@ impl ValuesList {
         Ok(Self { rows: cells, plans, parameters: meant.parameters().to_vec(), in_turn })
     }
 
+    /// As many rows of parameters as there are types for, written like the one row of each of these lists, of which each
+    /// knows some of the types. `None` where that is not all of a row, or something of it has to be computed.
+    pub(super) fn of_rows_like(lists: &[&Self], rows: &RowsOfParameters<'_>) -> Option<Self> {
+        let templates = lists.iter().map(|list| list.only_row()).collect::<Option<Vec<_>>>()?;
+        let first = *templates.first()?;
+        let mut parameters = Vec::with_capacity(rows.len() * rows.width());
+        for (index, variant) in rows.variants() {
+            parameters.push(lists.get(variant)?.parameters.get(index % rows.width())?.clone());
+        }
+        let row = |row: usize| {
+            let cell = |(position, like): (usize, &Cell)| {
+                let Some(place) = like.parameter() else { return Some(like.clone()) };
+                let like = templates.get(rows.variant(row, place))?.get(position)?;
+                (like.parameter() == Some(place)).then(|| like.with_parameter(row * rows.width() + place))
+            };
+            first.iter().enumerate().map(cell).collect::<Option<Vec<_>>>()
+        };
+        let rows = (0..rows.len()).map(row).collect::<Option<_>>()?;
+        Some(Self { rows, plans: Vec::new(), parameters, in_turn: false })
+    }
+
+    fn only_row(&self) -> Option<&[Cell]> {
+        match &*self.rows {
+            [row] if self.plans.is_empty() => Some(row),
+            _ => None,
+        }
+    }
+
     /// Whether each row must be complete before anything of the next one is computed.
     pub(super) fn is_in_turn(&self) -> bool {
         self.in_turn
+    }
+
+    /// The types of parameters.
+    pub(super) fn parameters(&self) -> &[SqlType] {
+        &self.parameters
     }
 
     pub(super) fn rows(&self) -> &[Vec<Cell>] {

@@ -11,7 +11,7 @@ use tablegate_types::style::{Reading, Style};
 use super::locking::LockingStatement;
 use super::statements::NamedStatements;
 use crate::cursor::Cursors;
-use crate::dml::PreparedDml;
+use crate::dml::{PreparedDml, RowsOfParameters};
 use crate::locking::LockingQuery;
 use crate::observe::SeenStatement;
 use crate::outcome::ResultColumn;
@@ -19,7 +19,7 @@ use crate::plan::{CurrentIn, Meaning, Meant, PlannedQuery, Planner, is_declared}
 use crate::relation::Relation;
 use crate::settings::Settings;
 use crate::statistics::normalized;
-use crate::syntax::{Command, ConstantRows, CursorCommand, Statement, locks_rows};
+use crate::syntax::{Command, ConstantRows, CursorCommand, ParameterRows, Statement, locks_rows};
 
 /// A planned statement.
 pub struct Prepared {
@@ -191,20 +191,48 @@ impl Prepared {
     ) -> Option<Self> {
         let Plan::Dml(dml) = &self.plan else { return None };
         let plan = Plan::Dml(Box::new(dml.with_constants(rows, reading)?));
+        Some(Self { plan, ..self.with_rows(text, &rows.shortened(), held) })
+    }
+
+    /// INSERTs of one row of parameters, for these rows of a text; `None` where they do not take them.
+    pub(super) fn with_parameters(
+        plans: &[Arc<Self>],
+        planner: &Planner<'_>,
+        rows: &ParameterRows<'_>,
+        types: &RowsOfParameters<'_>,
+        (text, held): (&str, Arc<dyn Any + Send + Sync>),
+    ) -> Option<Self> {
+        let changes = plans.iter().map(|prepared| match &prepared.plan {
+            Plan::Dml(dml) => Some(&**dml),
+            _ => None,
+        });
+        let changes = changes.collect::<Option<Vec<_>>>()?;
+        let dml = PreparedDml::with_parameters(&changes, planner, types)?;
+        let first = plans.first()?;
         Some(Self {
+            parameters: dml.parameters(),
+            declared: dml.parameters(),
+            plan: Plan::Dml(Box::new(dml)),
+            ..first.with_rows(text, &rows.shortened(), held)
+        })
+    }
+
+    /// The same statement for other rows, which its plan does not have yet; nor has it parameters.
+    fn with_rows(&self, text: &str, shortened: &str, held: Arc<dyn Any + Send + Sync>) -> Self {
+        Self {
             parameters: Vec::new(),
             columns: self.columns.clone(),
             is_binary: self.is_binary,
             statement: self.statement.told_as(text, held),
-            plan,
+            plan: Plan::Utility,
             declared: Vec::new(),
             style: self.style,
             renewed: Mutex::default(),
             normalized: OnceLock::new(),
             current_in: CurrentIn::default(),
             has_rows: true,
-            seen: OnceLock::from(Arc::new(SeenStatement::with_shape_of(text, &rows.shortened()))),
-        })
+            seen: OnceLock::from(Arc::new(SeenStatement::with_shape_of(text, shortened))),
+        }
     }
 
     /// Whether its plan means the same in a session of this style.

@@ -22,9 +22,10 @@ use tablegate_types::sql_type::SqlType;
 use super::prepare::{Known, Plan, Prepared};
 use super::{Session, TransactionStatus};
 use crate::aside::aside_unless;
+use crate::dml::RowsOfParameters;
 use crate::observe::SeenStatement;
 use crate::settings::{EgtMode, PlanCache};
-use crate::syntax::{Constant, ConstantRows, Lifted, lifted, parse};
+use crate::syntax::{Constant, ConstantRows, Lifted, ParameterRows, lifted, parse};
 
 /// Most texts that a session remembers.
 const TEXTS_MAX: usize = 64;
@@ -37,6 +38,9 @@ const TEXT_BYTES: usize = 16 << 10;
 const LONG_BYTES: usize = 32 << 10;
 /// What a byte of such a text takes of the memory: in copies of the text, as a part of a value's place in it, and of a column.
 const BYTES_PER_BYTE: usize = 5;
+
+/// What each parameter of many rows takes of the memory: its type, and its place in a row.
+const BYTES_PER_PARAMETER: usize = 160;
 
 /// A planned statement and the values of its parameters.
 pub struct Repeated {
@@ -197,12 +201,18 @@ impl Session {
         })
     }
 
-    /// The statement of a text that is an INSERT of many rows of constants, which are not parsed; `None` where it goes the ordinary
-    /// way. Dropping the future loses nothing.
-    pub fn rows_of_constants<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Option<Prepared>> {
+    /// The statement of a text that is an INSERT of many rows of constants, which are not parsed, or of several that are written
+    /// alike but for their parameters, of which the first one is; `None` where it goes the ordinary way. Dropping the future loses
+    /// nothing.
+    pub fn many_rows<'a>(&'a mut self, text: &'a str, declared: &'a [SqlType]) -> BoxFuture<'a, Option<Prepared>> {
         Box::pin(async move {
-            let (rows, held) = self.may_repeat().then(|| self.rows_in(text)).flatten()?;
-            self.with_rows(&rows, text, held).await
+            if !self.may_repeat() {
+                return None;
+            }
+            match self.rows_in(text) {
+                Some((rows, held)) => self.with_rows(&rows, text, held).await,
+                None => self.rows_of_parameters(text, declared).await,
+            }
         })
     }
 
@@ -233,24 +243,48 @@ impl Session {
         text: &str,
         held: Arc<dyn Any + Send + Sync>,
     ) -> Option<Prepared> {
+        let prepared = self.row_of_parameters(&rows.template(), &[]).await?;
+        let reading = self.reading();
+        aside_unless(text.len() < LONG_BYTES, || prepared.with_constants(rows, text, reading, held))
+    }
+
+    /// The statement of a text with rows of parameters, planned for the types of its rows.
+    async fn rows_of_parameters(&mut self, text: &str, declared: &[SqlType]) -> Option<Prepared> {
+        let is_short = text.len() < LONG_BYTES;
+        let rows = aside_unless(is_short, || ParameterRows::of(text))?;
+        let types = RowsOfParameters::new(declared, rows.len(), rows.width())?;
+        let memory = self.engine.memory("the rows of a statement");
+        memory.try_grow(BYTES_PER_PARAMETER * rows.len() * rows.width()).ok()?;
         let template = rows.template();
+        let mut plans = Vec::with_capacity(types.plans());
+        for plan in 0..types.plans() {
+            plans.push(self.row_of_parameters(&template, &types.types_of_plan(plan)).await?);
+        }
+        let (planner, held): (_, Arc<dyn Any + Send + Sync>) = (self.planner(), Arc::new(memory));
+        aside_unless(is_short, || Prepared::with_parameters(&plans, &planner, &rows, &types, (text, held)))
+    }
+
+    /// An INSERT of one row of parameters, which are declared so, as it was planned when it came first.
+    async fn row_of_parameters(&mut self, template: &str, declared: &[SqlType]) -> Option<Arc<Prepared>> {
         // No other key begins and ends so.
-        let key = format!("\0{template}\0rows");
+        let mut key = format!("\0{template}\0rows");
+        if declared.iter().any(|sql_type| *sql_type != SqlType::Unknown) {
+            for sql_type in declared {
+                // Writing to memory does not fail.
+                let _ = write!(key, "\0{sql_type}");
+            }
+        }
         let version = self.catalog_version();
         let prepared = match self.repeated.find(&key, version) {
             Found::Planned(prepared) => prepared,
             Found::Other => return None,
             Found::New | Found::Again => {
-                let prepared = Box::pin(self.prepare_single(&template, &[])).await;
+                let prepared = Box::pin(self.prepare_single(template, declared)).await;
                 let prepared = prepared.filter(|prepared| prepared.plan.lasts()).map(Arc::new);
                 self.repeated.keep(&key, version, prepared)?
             }
         };
-        if !prepared.is_of_style(self.settings.style()) {
-            return None;
-        }
-        let reading = self.reading();
-        aside_unless(text.len() < LONG_BYTES, || prepared.with_constants(rows, text, reading, held))
+        prepared.is_of_style(self.settings.style()).then_some(prepared)
     }
 
     /// The statement of a text that came before, with parameters that were declared alike, as it was planned then.

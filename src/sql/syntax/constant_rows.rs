@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use tablegate_types::interrupt;
 
-use super::lexemes::{Lexeme, Lexemes};
+use super::lexemes::Lexeme;
+use super::rows_in_text::{Pieces, RowsInText};
 
 /// Fewer rows are parsed with their statement: there is little to gain, and one entity group transaction takes them.
 const ROWS_MIN: usize = 101;
@@ -14,11 +15,7 @@ const ROWS_MIN: usize = 101;
 /// The rows of such a statement, and where they stand in it.
 #[derive(Debug)]
 pub(crate) struct ConstantRows<'t> {
-    text: &'t str,
-    /// From the parenthesis that opens the first row to the one that closes the last.
-    rows: Range<usize>,
-    /// Where the second row ends.
-    two: usize,
+    place: RowsInText<'t>,
     /// Values of a row.
     width: usize,
     /// Row by row.
@@ -94,11 +91,9 @@ const CASTS: &[&str] = &[
 ];
 
 impl<'t> ConstantRows<'t> {
-    /// Whether it is worth a look: each row has a parenthesis.
+    /// Whether it is worth a look.
     pub(crate) fn may_be_in(text: &str) -> bool {
-        let verb = text.trim_start().get(..6);
-        verb.is_some_and(|verb| verb.eq_ignore_ascii_case("insert"))
-            && text.bytes().filter(|byte| *byte == b'(').count() >= ROWS_MIN
+        RowsInText::may_be_in(text, ROWS_MIN)
     }
 
     /// Those of a text that is one INSERT of more than a hundred rows, of one width, whose values are numbers, strings, NULL, true
@@ -107,7 +102,7 @@ impl<'t> ConstantRows<'t> {
         if !Self::may_be_in(text) || u32::try_from(text.len()).is_err() {
             return None;
         }
-        let mut pieces = Pieces { text, lexemes: Lexemes::new(text) };
+        let mut pieces = Pieces::new(text);
         pieces.find_values()?;
         let mut cells = Vec::new();
         let (mut rows, mut two, mut width, mut count) = (0..0, 0, 0, 0);
@@ -147,7 +142,8 @@ impl<'t> ConstantRows<'t> {
                 None => break,
             }
         }
-        (count >= ROWS_MIN && pieces.lexemes.rest().is_empty()).then_some(Self { text, rows, two, width, cells })
+        let place = RowsInText { text, rows, two };
+        (count >= ROWS_MIN && pieces.is_at_end()).then_some(Self { place, width, cells })
     }
 
     /// How many there are.
@@ -157,7 +153,7 @@ impl<'t> ConstantRows<'t> {
 
     /// The statement with one row, of parameters.
     pub(crate) fn template(&self) -> String {
-        let (head, tail) = self.around();
+        let (head, tail) = self.place.around();
         let mut template = String::with_capacity(head.len() + tail.len() + 6 * self.width);
         template.push_str(head);
         for number in 1..=self.width {
@@ -171,13 +167,7 @@ impl<'t> ConstantRows<'t> {
 
     /// The statement with two of its rows: nothing else tells it from one with all of them, when values do not matter.
     pub(crate) fn shortened(&self) -> String {
-        let (head, tail) = self.around();
-        [head, &self.text[self.rows.start..self.two], tail].concat()
-    }
-
-    /// What stands before and behind the rows.
-    fn around(&self) -> (&'t str, &'t str) {
-        (&self.text[..self.rows.start], &self.text[self.rows.end..])
+        self.place.shortened()
     }
 
     /// The values of a column in some of the rows, from the first on; `None` for one whose escapes are not plain.
@@ -186,7 +176,7 @@ impl<'t> ConstantRows<'t> {
         column: usize,
         rows: Range<usize>,
     ) -> impl Iterator<Item = Option<ConstantCell<'t>>> + '_ {
-        rows.map(move |row| self.cells[row * self.width + column].read(self.text))
+        rows.map(move |row| self.cells[row * self.width + column].read(self.place.text))
     }
 }
 
@@ -220,62 +210,7 @@ fn unescaped(text: Cow<'_, str>) -> Option<Cow<'_, str>> {
     (!plain.contains('\\')).then(|| plain.replace('\0', "\\").into())
 }
 
-/// The pieces of a text that are not between others.
-struct Pieces<'t> {
-    text: &'t str,
-    lexemes: Lexemes<'t>,
-}
-
 impl<'t> Pieces<'t> {
-    /// The next one; `None` at the end, and where something does not end.
-    fn next(&mut self) -> Option<(Lexeme, &'t str)> {
-        loop {
-            match self.lexemes.take().ok()?? {
-                (Lexeme::Space, _) => {}
-                piece => return Some(piece),
-            }
-        }
-    }
-
-    /// Where the one ends that was taken last.
-    fn at(&self) -> usize {
-        self.text.len() - self.lexemes.rest().len()
-    }
-
-    /// Goes on behind VALUES, which is not in parentheses; `None` where something else gives the rows, or has parameters.
-    fn find_values(&mut self) -> Option<()> {
-        let mut open = 0_usize;
-        loop {
-            let (Lexeme::Other, word) = self.next()? else { return None };
-            match word {
-                "(" => open += 1,
-                ")" => open = open.checked_sub(1)?,
-                ";" => return None,
-                _ if open > 0 => {}
-                _ if word.eq_ignore_ascii_case("values") => return Some(()),
-                _ if ["select", "default", "table", "with"].iter().any(|other| word.eq_ignore_ascii_case(other)) => {
-                    return None;
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Goes on to the end, from the piece that was taken last; `None` where another statement follows, or a parameter.
-    fn find_end(&mut self, mut lexeme: Lexeme, mut piece: &'t str) -> Option<()> {
-        loop {
-            match lexeme {
-                Lexeme::Parameter => return None,
-                Lexeme::Other if piece == ";" => return self.next().is_none().then_some(()),
-                _ => {}
-            }
-            match self.next() {
-                Some(next) => (lexeme, piece) = next,
-                None => return Some(()),
-            }
-        }
-    }
-
     /// The next value, and what is behind it.
     fn cell(&mut self) -> Option<(Cell, &'t str)> {
         let (mut lexeme, mut piece) = self.next()?;

@@ -9,7 +9,8 @@
 //!     command        the kinds, as data; apart: definition (CREATE TABLE), alteration, index, view, set
 //!     dialect        what sqlparser does not read of PostgreSQL's
 //!     lifted         a text without its constants: what it was planned as before
-//!     constant_rows  the rows of an INSERT that has many, without a look at what they mean
+//!     constant_rows, parameter_rows, rows_in_text
+//!                    the rows of an INSERT that has many, without a look at what they mean
 //!     depth, bounded how deep a statement may be, and how long its parse may take
 //!     source         the text that statements come from: where in it an error is
 //!     syntax_error   what is wrong with a text, as PostgreSQL says it
@@ -43,8 +44,10 @@ mod lifted;
 mod mentions;
 mod modes;
 mod numbers;
+mod parameter_rows;
 mod parse;
 mod queries;
+mod rows_in_text;
 mod scanner;
 mod set;
 mod shape;
@@ -95,6 +98,7 @@ pub(super) use self::lexemes::{Lexeme, Lexemes, Unended};
 pub(super) use self::lifted::{Constant, Lifted, lifted};
 pub(super) use self::mentions::{Mentioned, mentioned};
 pub(super) use self::modes::{Isolation, NamedModes, TransactionModes};
+pub(super) use self::parameter_rows::ParameterRows;
 use self::parse::parse_tokens_of_expression;
 pub(super) use self::parse::{parse, parse_expression, parse_held};
 pub(super) use self::queries::{changes_rows, check_only_reads, locks_rows, statement_name, text_in_schema};
