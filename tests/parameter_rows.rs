@@ -257,3 +257,56 @@ async fn rows_planned_by_their_first_outlive_changes_of_their_table() {
         assert_eq!(run(&mut session, sums, None).await.unwrap().0, ["|150|11475|150"], "after {change}");
     }
 }
+
+/// Lists of VALUES in FROM, as mappers insert from them, and as keys are looked up.
+#[tokio::test]
+async fn lists_of_parameters_give_the_rows_that_lists_of_constants_give() {
+    let rows: Vec<[String; 4]> = (0..200)
+        .map(|n: i32| {
+            let words = if n % 7 == 0 { "NULL".to_owned() } else { format!("w {n}") };
+            [n.to_string(), (2 + n % 90).to_string(), words, format!("2024-03-{:02} 10:11:12.5", 1 + n % 28)]
+        })
+        .collect();
+    let forms = ["::INTEGER", "", "::VARCHAR", "::TIMESTAMP WITHOUT TIME ZONE"];
+    let statements = [
+        "INSERT INTO t (id, whole, words, moment) SELECT p0::INTEGER, p1, p2::VARCHAR, p3 FROM (VALUES {list}) \
+            AS imp_sen(p0, p1, p2, p3) ORDER BY p0 DESC RETURNING id, t.words AS w, moment, counted",
+        "SELECT v.*, t.words IS NOT DISTINCT FROM v.c FROM (VALUES {list}) AS v(a, b, c, d) JOIN t ON t.id = v.a AND t.whole = v.b ORDER BY 1",
+        "SELECT b, count(*), max(c), min(d), sum(a) FROM (VALUES {list}) AS v(a, b, c, d) GROUP BY b ORDER BY b",
+        "WITH v(a, b, c, d) AS (VALUES {list}) UPDATE t SET words = v.c || '!' FROM v WHERE t.id = v.a AND v.b > 30 RETURNING t.id, t.words",
+        "SELECT id FROM t WHERE (id, whole) IN (SELECT a, b FROM (VALUES {list}) AS v(a, b, c, d) WHERE c > 'w 5') ORDER BY id",
+        "VALUES {list} ORDER BY 2 DESC, 1 LIMIT 5",
+        "SELECT * FROM (VALUES {list}) AS v(a, b, c, d) WHERE d > '2024-03-20' AND a < 50 ORDER BY a",
+    ];
+    for count in [3, 64, 200] {
+        let (mut with_parameters, mut with_constants) = (session().await, session().await);
+        for statement in statements {
+            let (mut values, mut declared, mut parameters, mut constants) =
+                (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            for row in &rows[..count] {
+                let (mut by_number, mut by_value) = (Vec::new(), Vec::new());
+                for (place, value) in row.iter().enumerate() {
+                    let sql_type = [SqlType::Int2, SqlType::Int4, SqlType::Unknown, SqlType::Timestamp][place].clone();
+                    let text = (value != "NULL").then(|| value.clone());
+                    let quoted = text.as_ref().map_or("NULL".to_owned(), |text| format!("'{text}'"));
+                    by_value.push(format!("{quoted}{}", if place == 1 { "::int" } else { forms[place] }));
+                    declared.push(sql_type);
+                    values.push(text);
+                    by_number.push(format!("${}{}", declared.len(), forms[place]));
+                }
+                parameters.push(format!("({})", by_number.join(", ")));
+                constants.push(format!("({})", by_value.join(", ")));
+            }
+            let sql = statement.replace("{list}", &parameters.join(", "));
+            let given = Given { sql: sql.clone(), declared, values };
+            let left = run(&mut with_parameters, &sql, Some((&given, false))).await.map(|(told, _)| told);
+            let of_constants = statement.replace("{list}", &constants.join(", "));
+            let right = run(&mut with_constants, &of_constants, None).await.map(|(told, _)| told);
+            let (left, right) = (left.unwrap_or_else(|e| panic!("{statement}: {e}")), right.unwrap());
+            assert!(
+                left.ends_with(&right) && (count < 64 || !right.is_empty()),
+                "{count} rows: {statement}: {left:?} and not {right:?}"
+            );
+        }
+    }
+}

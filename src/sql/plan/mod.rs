@@ -13,6 +13,7 @@ mod constant;
 mod cut;
 mod direct;
 mod held_rows;
+mod held_values;
 mod in_lists;
 mod joins;
 mod lasting;

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, SchemaRef};
-use arrow::record_batch::RecordBatch;
+use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Column, DFSchema, JoinType, ScalarValue, TableReference};
+use datafusion::common::{Column, DFSchema, JoinType, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder, Projection, Values};
 use datafusion::prelude::lit;
@@ -25,7 +24,8 @@ use super::level::{Around, EntryColumns, Level, Part};
 use super::select::is_call;
 use super::{Lowering, columns_of};
 use crate::expr::{is_in_sample, sub_query_of};
-use crate::plan::held_rows::{HeldRows, rows_as};
+use crate::plan::held_rows::HeldRows;
+use crate::plan::held_values::held;
 use crate::plan::once::once;
 use crate::plan::system_columns::SystemColumn;
 use crate::plan::unnest::pieces::{one_row, values_as_union};
@@ -33,11 +33,6 @@ use crate::syntax::unique_names;
 
 /// The column of whether a row is there. No column of a client's has such a name.
 const MARKER: &str = "\u{2}there";
-
-/// Of so many rows that are written out, constants are held as columns: the optimizer looks at expressions one by one, again and again.
-const HELD_ROWS_MIN: usize = 64;
-/// So many of them are handed on at a time.
-const HELD_ROWS_MAX: usize = 8192;
 
 /// A part of WITH that reads no more tables and queries than these is computed anew by each of its readers, each of which has
 /// it computed for what it asks for.
@@ -348,9 +343,7 @@ impl Lowering<'_> {
         match rows {
             // A sequence counts row by row.
             LogicalPlan::Values(values) if is_in_turn => self.forms.node(values_as_union(&values, &one_row()?)?),
-            LogicalPlan::Values(values) if values.values.len() >= HELD_ROWS_MIN => {
-                Ok(held_constants(&values)?.unwrap_or(LogicalPlan::Values(values)))
-            }
+            LogicalPlan::Values(values) => Ok(held(values)?),
             rows => Ok(rows),
         }
     }
@@ -367,25 +360,6 @@ impl Lowering<'_> {
         level.set_columns(number, EntryColumns { columns, is_there });
         Ok(plan)
     }
-}
-
-/// Rows that are written out as rows in memory, where all their values are constants.
-fn held_constants(rows: &Values) -> SqlResult<Option<LogicalPlan>> {
-    let schema: SchemaRef = Arc::new(rows.schema.as_arrow().clone());
-    let mut columns = Vec::with_capacity(schema.fields().len());
-    for (place, field) in schema.fields().iter().enumerate() {
-        let of_row = |row: &Vec<Expr>| match &row[place] {
-            Expr::Literal(value, _) if value.data_type() == *field.data_type() => Some(value.clone()),
-            _ => None,
-        };
-        let Some(values) = rows.values.iter().map(of_row).collect::<Option<Vec<_>>>() else { return Ok(None) };
-        columns.push(ScalarValue::iter_to_array(values)?);
-    }
-    let all = RecordBatch::try_new(Arc::clone(&schema), columns)?;
-    let part = |from: usize| all.slice(from, HELD_ROWS_MAX.min(all.num_rows() - from));
-    let parts = (0..all.num_rows()).step_by(HELD_ROWS_MAX).map(part).collect();
-    let provider = provider_as_source(rows_as(schema, parts)?);
-    Ok(Some(LogicalPlanBuilder::scan("held rows", provider, None)?.build()?))
 }
 
 /// Whether a plan calls a function whose value is another one each time.
