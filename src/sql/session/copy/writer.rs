@@ -6,6 +6,7 @@ use arrow::record_batch::RecordBatch;
 use bytes::{Bytes, BytesMut};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::output::{Style, TextColumn};
+use tablegate_types::sql_type::SqlType;
 
 use super::bytes::find_any;
 use super::encoding::Encoding;
@@ -21,6 +22,8 @@ pub(super) struct CopyWriter {
     columns: Arc<[ResultColumn]>,
     style: Style,
     force_quote: Vec<bool>,
+    /// Of each column: whether its values are always written as they are.
+    is_plain: Vec<bool>,
     line: BytesMut,
     ends: Vec<usize>,
     rows: u64,
@@ -36,7 +39,10 @@ impl CopyWriter {
         force_quote: Vec<bool>,
     ) -> Self {
         let (line, cell) = Default::default();
-        Self { options, columns, style, force_quote, line, ends: Vec::new(), rows: 0, cell }
+        let is_plain = columns.iter().zip(&force_quote);
+        let is_plain = is_plain.map(|(column, quoted)| !quoted && is_plain_type(&column.sql_type)).collect();
+        let is_plain = if leaves_plain_values(&options) { is_plain } else { vec![false; columns.len()] };
+        Self { options, columns, style, force_quote, is_plain, line, ends: Vec::new(), rows: 0, cell }
     }
 
     /// The header line, when there is to be one.
@@ -81,7 +87,9 @@ impl CopyWriter {
                 }
                 let start = self.line.len();
                 column.write(row, &mut self.line);
-                self.escape_cell(start, self.force_quote[index]);
+                if !self.is_plain[index] {
+                    self.escape_cell(start, self.force_quote[index]);
+                }
             }
             self.end_line();
             self.rows += 1;
@@ -160,6 +168,21 @@ fn holds_nul() -> Box<SqlError> {
         )
 }
 
+/// Whether values are printed with letters, digits and what stands between these in numbers and times, at least one of them.
+fn is_plain_type(sql_type: &SqlType) -> bool {
+    use SqlType as T;
+    let is_number = matches!(sql_type, T::Int2 | T::Int4 | T::Int8 | T::Oid | T::Float4 | T::Float8 | T::Numeric(_));
+    is_number || matches!(sql_type, T::Bool | T::Uuid | T::Date | T::Time | T::Timestamp | T::Timestamptz)
+}
+
+/// Whether such values are never escaped or quoted: nothing of them stands for something else.
+fn leaves_plain_values(options: &CopyOptions) -> bool {
+    let is_apart = matches!(options.delimiter, b'\t' | b',' | b';' | b'|');
+    let null = options.null.as_bytes();
+    is_apart
+        && (!options.is_csv() || (matches!(options.quote, b'"' | b'\'') && (null.is_empty() || null.contains(&b'\\'))))
+}
+
 /// Whether some byte may have to be written otherwise.
 fn needs_escapes(cell: &[u8], delimiter: u8) -> bool {
     // Without a way out in the middle, so that the compiler has the processor compare many together.
@@ -217,7 +240,6 @@ mod tests {
     use super::super::columns::Nameable;
     use super::*;
     use crate::syntax::{Command, parse};
-    use tablegate_types::sql_type::SqlType;
 
     fn writer(options: &str, types: &[(&str, SqlType)]) -> CopyWriter {
         let Command::Copy(copy) = parse(&format!("COPY t TO STDOUT {options}")).unwrap().pop().unwrap().command else {
@@ -275,6 +297,16 @@ mod tests {
         assert_eq!(output("(FORMAT csv, FORCE_QUOTE *)", vec![Some("a"), None]), "\"1\",\"a\"\n\"2\",\n");
         assert_eq!(output("(FORMAT csv, FORCE_QUOTE (N))", vec![Some("a")]), "\"1\",a\n");
         assert_eq!(output("CSV QUOTE '''' ESCAPE '\\'", vec![Some("it's \\ ,")]), "1,'it\\'s \\\\ ,'\n");
+    }
+
+    #[test]
+    fn numbers_are_written_as_they_are_unless_something_of_them_means_more() {
+        assert_eq!(output("DELIMITER '-'", vec![Some("a-b")]), "1-a\\-b\n");
+        assert_eq!(output("(FORMAT csv, NULL '1')", vec![Some("a"), None]), "\"1\",a\n2,1\n");
+        assert_eq!(output("(FORMAT csv, NULL 'x1')", vec![Some("x1"), None]), "1,\"x1\"\n2,x1\n");
+        let mut negative = writer("DELIMITER '-'", &[("n", SqlType::Int4)]);
+        let chunks = negative.batch(&batch(vec![Arc::new(Int32Array::from(vec![-5]))])).unwrap();
+        assert_eq!(chunks[0].data, "\\-5\n");
     }
 
     #[test]
