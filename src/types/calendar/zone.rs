@@ -3,7 +3,7 @@
 //! A local time that the clocks skipped is read with the offset before the change, one that they showed twice with the
 //! offset behind it, as in PostgreSQL.
 
-use chrono::{DateTime, Duration, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeZone};
+use chrono::{DateTime, Datelike, Duration, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeZone};
 use chrono_tz::{OffsetComponents, OffsetName, TZ_VARIANTS, Tz};
 
 use super::abbreviations::{PLACES, STANDARD, SUMMER};
@@ -81,29 +81,27 @@ impl Zone {
         match self {
             Zone::Fixed(east) => east,
             Zone::Named(Tz::UTC) => 0,
-            // Beyond chrono's years no rules are known.
-            Zone::Named(zone) => naive(utc).map_or(0, |utc| offset_at(zone, &utc)),
+            Zone::Named(zone) => in_known_years(zone, utc).map_or(0, |utc| offset_at(zone, &utc)),
         }
     }
 
     /// Whether its clocks show daylight saving time at a moment.
     pub fn is_summer_at(self, utc: i64) -> bool {
-        match (self, naive(utc)) {
-            (Zone::Named(zone), Some(utc)) => !zone.offset_from_utc_datetime(&utc).dst_offset().is_zero(),
-            _ => false,
-        }
+        let Zone::Named(zone) = self else { return false };
+        in_known_years(zone, utc).is_some_and(|utc| !zone.offset_from_utc_datetime(&utc).dst_offset().is_zero())
     }
 
     /// What the time of the zone is called at a moment: `CEST`; an offset by itself, `+02`, which is all the name that some
     /// zones have, `+0545`. `None` beyond the years that rules are known for.
     pub fn with_abbreviation<R>(self, utc: i64, then: impl FnOnce(Option<&str>) -> R) -> R {
-        match (self, naive(utc)) {
-            (Zone::Fixed(east), _) => then(Some(&offset_text(east))),
-            (Zone::Named(zone), Some(utc)) => match zone.offset_from_utc_datetime(&utc).abbreviation() {
-                Some(name) => then(Some(name)),
-                None => then(Some(&offset_text(offset_at(zone, &utc)).replace(':', ""))),
-            },
-            _ => then(None),
+        let zone = match self {
+            Zone::Fixed(east) => return then(Some(&offset_text(east))),
+            Zone::Named(zone) => zone,
+        };
+        let Some(utc) = in_known_years(zone, utc) else { return then(None) };
+        match zone.offset_from_utc_datetime(&utc).abbreviation() {
+            Some(name) => then(Some(name)),
+            None => then(Some(&offset_text(offset_at(zone, &utc)).replace(':', ""))),
         }
     }
 
@@ -119,7 +117,7 @@ impl Zone {
     pub fn east_at_local(self, local: i64) -> i64 {
         match self {
             Zone::Fixed(east) => east,
-            Zone::Named(zone) => naive(local).map_or(0, |local| local_offset(zone, local)),
+            Zone::Named(zone) => in_known_years(zone, local).map_or(0, |local| local_offset(zone, local)),
         }
     }
 }
@@ -139,8 +137,25 @@ fn out_of_range() -> Box<SqlError> {
     SqlError::new(ErrorKind::DatetimeOverflow, "timestamp out of range")
 }
 
-fn naive(micros: i64) -> Option<NaiveDateTime> {
-    DateTime::from_timestamp_micros(micros).map(|moment| moment.naive_utc())
+/// The time, in a year that the tables of zones have rules for. They end some decades on, and the rules go on: a later time has those
+/// of a year that begins on the same day of the week and is as long. `None` before chrono's years.
+fn in_known_years(zone: Tz, micros: i64) -> Option<NaiveDateTime> {
+    /// Each kind of year is among these.
+    const LAST_YEARS: std::ops::Range<i32> = 2060..2088;
+    /// 2060-01-01 and 2088-01-01.
+    const BEGIN: i64 = 2_840_140_800 * MICROS_PER_SECOND;
+    const END: i64 = 3_723_753_600 * MICROS_PER_SECOND;
+    /// 400 years: then the calendar repeats itself.
+    const CYCLE: i64 = 146_097 * 86_400 * MICROS_PER_SECOND;
+    let naive = |micros| DateTime::from_timestamp_micros(micros).map(|moment| moment.naive_utc());
+    // Their summer times go by the moon: they were told year by year, and end.
+    if micros < END || matches!(zone, Tz::Africa__Casablanca | Tz::Africa__El_Aaiun) {
+        return naive(micros);
+    }
+    let time = naive(BEGIN + (micros - BEGIN) % CYCLE)?;
+    let kind = |year| NaiveDate::from_ymd_opt(year, 1, 1).map(|first| (first.weekday(), first.leap_year()));
+    let like = LAST_YEARS.into_iter().find(|year| kind(*year) == kind(time.year()));
+    like.and_then(|year| time.with_year(year))
 }
 
 fn offset_at(zone: Tz, utc: &NaiveDateTime) -> i64 {
@@ -239,5 +254,38 @@ mod tests {
     fn some_clocks_were_never_changed() {
         assert!(Zone::parse("Etc/GMT+3").unwrap().is_fixed());
         assert!(!Zone::parse("Asia/Tokyo").unwrap().is_fixed());
+    }
+
+    fn east(zone: &str, time: &str) -> i64 {
+        let utc = NaiveDateTime::parse_from_str(time, "%Y-%m-%d %H:%M").unwrap().and_utc().timestamp_micros();
+        Zone::parse(zone).unwrap().east_at(utc) / 3600
+    }
+
+    #[test]
+    fn clocks_go_on_being_changed_when_the_tables_have_ended() {
+        for (time, expected) in [
+            ("2087-07-01 12:00", -4),
+            ("2088-07-01 12:00", -4),
+            ("2114-08-22 13:45", -4),
+            ("2114-12-22 13:45", -5),
+            ("2460-07-01 12:00", -4),
+            ("9999-12-31 23:59", -5),
+            // The second Sunday of March, at two in the morning.
+            ("2117-03-14 06:59", -5),
+            ("2117-03-14 07:00", -4),
+        ] {
+            assert_eq!(east("America/New_York", time), expected, "{time}");
+        }
+        assert_eq!(
+            (east("Australia/Sydney", "2200-01-01 00:00"), east("Australia/Sydney", "2200-07-01 00:00")),
+            (11, 10)
+        );
+        assert_eq!(east("Africa/Casablanca", "2150-07-01 00:00"), 1);
+        assert_eq!(east("Asia/Kolkata", "2150-07-01 00:00"), 5);
+        let noon = NaiveDate::from_ymd_opt(2117, 3, 14).unwrap().and_hms_opt(12, 0, 0).unwrap().and_utc();
+        let zone = Zone::parse("America/New_York").unwrap();
+        assert_eq!(zone.east_at_local(noon.timestamp_micros()), -4 * 3600);
+        assert!(zone.is_summer_at(noon.timestamp_micros()));
+        zone.with_abbreviation(noon.timestamp_micros(), |name| assert_eq!(name, Some("EDT")));
     }
 }

@@ -49,7 +49,8 @@ impl Pass<'_> {
         let common = without_parameters(&common_type(operands.iter().map(|operand| operand.sql_type()), context)?);
         let SqlType::Numeric(_) = common else { return Ok(ValueType::of(common)) };
         let (mut computed, mut literals): (Option<Shape>, Option<Shape>) = (None, None);
-        for operand in operands {
+        // What is NULL has no digits.
+        for operand in operands.iter().filter(|operand| !is_null(&operand.expr)) {
             let next = match &operand.expr {
                 Expr::Literal(value, _) if operand.is_unknown() => literal_shape(value)?,
                 _ => operand.shape().or_else(|| operand.is_unknown().then(Shape::bare)),
@@ -164,6 +165,15 @@ impl Pass<'_> {
     pub(super) fn read(&self, operand: Operand, to: &SqlType) -> Result<Operand> {
         let expr = operand.coerced(to, self.parameters()).map_err(raised)?;
         self.operand(expr, &DFSchema::empty())
+    }
+}
+
+/// Whether it is written out as NULL, of whatever type.
+fn is_null(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => value.is_null(),
+        Expr::Cast(cast) => is_null(&cast.expr),
+        _ => false,
     }
 }
 

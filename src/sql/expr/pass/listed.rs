@@ -61,8 +61,11 @@ impl Pass<'_> {
     ) -> Result<(Arc<AggregateUDF>, Vec<Expr>)> {
         let gives = match (function.name(), args.first()) {
             ("array_agg", Some(item)) => {
-                let item = self.operand(item.clone(), schema)?.value_type.sql_type;
-                Gives::Array { list: SqlType::Array(Box::new(without_parameters(&item))), is_sorted_set }
+                let item = self.operand(item.clone(), schema)?.value_type;
+                // A numeric has as many digits in the list as it has alone.
+                let shows_digits = matches!(item.sql_type, SqlType::Numeric(_)) && item.is_obvious();
+                let item = if shows_digits { item.sql_type } else { without_parameters(&item.sql_type) };
+                Gives::Array { list: SqlType::Array(Box::new(item)), is_sorted_set }
             }
             _ => Gives::Text,
         };

@@ -235,7 +235,20 @@ fn parsed(text: &str, template: &NumberTemplate, digits: input::Digits) -> SqlRe
         let message = format!("invalid input syntax for type numeric: \"{number}\"");
         return Err(SqlError::new(ErrorKind::InvalidTextRepresentation, message));
     }
+    check_places(number.trim_start(), template)?;
     digits.parse(if template.shift == 0 { number.trim_start() } else { &shifted })
+}
+
+/// # Errors
+/// 22003 for a number that has more digits before its point than its template has places for.
+fn check_places(number: &str, template: &NumberTemplate) -> SqlResult<()> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let (places, scale) = (template.before + template.shift, fraction.len());
+    if whole.trim_start_matches(['-', '+', '0']).len() <= places {
+        return Ok(());
+    }
+    let (precision, scale) = (u8::try_from(places + scale), i8::try_from(scale));
+    Err(input::Digits::of(Some((precision.unwrap_or(u8::MAX), scale.unwrap_or(i8::MAX)))).overflow())
 }
 
 fn to_number(call: &Call) -> SqlResult<ArrayRef> {
