@@ -17,6 +17,7 @@ mod kept_rows;
 mod like;
 mod lock;
 mod locking;
+mod many_rows;
 mod measure;
 mod moved;
 mod notify;
