@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use tablegate::backends::memory::MemoryStore;
-use tablegate::sql::outcome::Outcome;
-use tablegate::sql::session::{Position, Session, SessionOptions};
+use tablegate::sql::session::{Session, SessionOptions};
 use tablegate::sql::{EgtMode, Engine, EngineConfig};
 use tablegate::store::model::SystemClock;
 use tablegate::types::error::{ErrorKind, SqlResult};
 
-use crate::support::lines::lines;
+use crate::support::lines::lines_of_last;
 
 const LITTLE: usize = 12 << 20;
 const PLENTY: usize = 1 << 30;
@@ -23,18 +22,6 @@ async fn session(query_memory: usize) -> Session {
     Session::new(engine, SessionOptions::default()).unwrap()
 }
 
-async fn try_run(session: &mut Session, sql: &str) -> SqlResult<Vec<String>> {
-    let mut last = Vec::new();
-    for statement in session.parse(sql)? {
-        let prepared = session.prepare(statement, &[]).await?;
-        let outcome = session.execute(&prepared, Vec::new(), Position::Last).await?;
-        if let Outcome::Rows(rows) = outcome {
-            last = lines(session, rows).await?;
-        }
-    }
-    Ok(last)
-}
-
 /// 100,000 rows: few groups and many, values that come twice and more, NULLs.
 const ROWS: &str = "(SELECT n % 3 AS few, n % 20000 AS many, n % 60000 AS a, (n * 7919) % 80021 AS b, \
     CASE WHEN n % 11 > 0 THEN 'text ' || n % 40000 END AS t, n FROM generate_series(1, 100000) AS s(n)) AS r";
@@ -45,7 +32,7 @@ async fn grouped(session: &mut Session, group: &str, aggregates: &str) -> SqlRes
         "" => format!("SELECT {aggregates} FROM {ROWS}"),
         group => format!("SELECT {group}, {aggregates} FROM {ROWS} GROUP BY {group}"),
     };
-    let mut lines = try_run(session, &sql).await?;
+    let mut lines = lines_of_last(session, &sql).await?;
     lines.sort();
     Ok(lines)
 }
@@ -78,24 +65,24 @@ async fn aggregates_of_many_values_give_the_same_with_little_memory() {
 async fn values_that_are_long_together_are_computed_a_few_rows_at_a_time() {
     let mut session = session(LITTLE).await;
     let texts = "SELECT sum(length(repeat('x', 100000) || n)), count(*) FROM generate_series(1, 3000) AS s(n)";
-    assert_eq!(try_run(&mut session, texts).await.unwrap(), ["|300010893|3000"]);
+    assert_eq!(lines_of_last(&mut session, texts).await.unwrap(), ["|300010893|3000"]);
     let greatest = "SELECT length(max(repeat('x', 100000) || n)) FROM generate_series(1, 3000) AS s(n)";
-    assert_eq!(try_run(&mut session, greatest).await.unwrap(), ["|100003"]);
+    assert_eq!(lines_of_last(&mut session, greatest).await.unwrap(), ["|100003"]);
     let found = "SELECT count(*) FROM generate_series(1, 3000) AS s(n) WHERE n || repeat('x', 100000) LIKE '7%'";
-    assert_eq!(try_run(&mut session, found).await.unwrap(), ["|111"]);
+    assert_eq!(lines_of_last(&mut session, found).await.unwrap(), ["|111"]);
     let one = "SELECT length(repeat('x', 100000000) || n) FROM generate_series(1, 2) AS s(n)";
-    assert_eq!(try_run(&mut session, one).await.unwrap_err().kind, ErrorKind::OutOfMemory);
+    assert_eq!(lines_of_last(&mut session, one).await.unwrap_err().kind, ErrorKind::OutOfMemory);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_locks_than_there_is_memory_for_are_refused_and_given_back() {
     let mut session = session(LITTLE).await;
     let locks = "SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 500000) AS s(n)";
-    let error = try_run(&mut session, locks).await.unwrap_err();
+    let error = lines_of_last(&mut session, locks).await.unwrap_err();
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::OutOfMemory, "out of shared memory"));
-    try_run(&mut session, "SELECT pg_advisory_unlock_all()").await.unwrap();
+    lines_of_last(&mut session, "SELECT pg_advisory_unlock_all()").await.unwrap();
     let some = "SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 1000) AS s(n)";
-    assert_eq!(try_run(&mut session, some).await.unwrap(), ["|1000"]);
+    assert_eq!(lines_of_last(&mut session, some).await.unwrap(), ["|1000"]);
 }
 
 /// What a block has written, read in it and behind it, with a savepoint that is gone back to; rows that come and change many at a
@@ -131,7 +118,7 @@ async fn written_in_a_block(session: &mut Session) -> Vec<String> {
     ];
     let mut lines = Vec::new();
     for step in steps {
-        let given = try_run(session, step).await;
+        let given = lines_of_last(session, step).await;
         lines.extend(given.unwrap_or_else(|error| panic!("{step}: {error:?}")));
     }
     lines
@@ -141,9 +128,9 @@ async fn written_in_a_block(session: &mut Session) -> Vec<String> {
 async fn blocks_write_more_than_there_is_memory_for() {
     let (mut little, mut plenty) = (session(LITTLE).await, session(PLENTY).await);
     assert_eq!(written_in_a_block(&mut little).await, written_in_a_block(&mut plenty).await);
-    try_run(&mut little, "BEGIN").await.unwrap();
+    lines_of_last(&mut little, "BEGIN").await.unwrap();
     let many = "INSERT INTO kept SELECT -k, 0, repeat('x', 1000) FROM generate_series(1, 20000) AS s(k)";
-    let error = try_run(&mut little, many).await.unwrap_err();
+    let error = lines_of_last(&mut little, many).await.unwrap_err();
     assert_eq!(
         (error.kind, &*error.message),
         (ErrorKind::LimitExceeded, "a transaction cannot write more than 12 MiB")

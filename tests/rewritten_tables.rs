@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use tablegate::backends::memory::MemoryStore;
-use tablegate::sql::outcome::Outcome;
-use tablegate::sql::session::{Position, Session, SessionOptions};
+use tablegate::sql::session::{Session, SessionOptions};
 use tablegate::sql::{EgtMode, Engine, EngineConfig};
 use tablegate::store::model::SystemClock;
 use tablegate::store::table::TableStore;
 use tablegate::types::error::{ErrorKind, SqlResult};
 use tempfile::TempDir;
 
-use crate::support::lines::lines;
+use crate::support::lines::lines_of_last;
 
 /// More than go through in one piece.
 const ROWS: usize = 9_000;
@@ -37,23 +36,11 @@ async fn session(store: Arc<dyn TableStore>) -> Session {
 }
 
 async fn run(session: &mut Session, sql: &str) -> SqlResult<Vec<String>> {
-    let ran = try_run(session, sql).await;
+    let ran = lines_of_last(session, sql).await;
     if ran.is_err() {
         session.fail();
     }
     ran
-}
-
-async fn try_run(session: &mut Session, sql: &str) -> SqlResult<Vec<String>> {
-    let mut last = Vec::new();
-    for statement in session.parse(sql)? {
-        let prepared = session.prepare(statement, &[]).await?;
-        let outcome = session.execute(&prepared, Vec::new(), Position::Last).await?;
-        if let Outcome::Rows(rows) = outcome {
-            last = lines(session, rows).await?;
-        }
-    }
-    Ok(last)
 }
 
 /// A copy of the rows without a key, in a table of its own.

@@ -2,10 +2,26 @@
 
 use bytes::BytesMut;
 use futures::StreamExt;
-use tablegate::sql::outcome::Rows;
-use tablegate::sql::session::Session;
+use tablegate::sql::outcome::{Outcome, Rows};
+use tablegate::sql::session::{Position, Session};
 use tablegate::types::error::SqlError;
 use tablegate::types::output::TextColumn;
+
+/// Runs the statements of a text: the rows of the last one that has some.
+///
+/// # Errors
+/// What a statement meets.
+pub(crate) async fn lines_of_last(session: &mut Session, sql: &str) -> Result<Vec<String>, Box<SqlError>> {
+    let mut last = Vec::new();
+    for statement in session.parse(sql)? {
+        let prepared = session.prepare(statement, &[]).await?;
+        let outcome = session.execute(&prepared, Vec::new(), Position::Last).await?;
+        if let Outcome::Rows(rows) = outcome {
+            last = lines(session, rows).await?;
+        }
+    }
+    Ok(last)
+}
 
 /// In the session's style.
 ///
