@@ -6,13 +6,12 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use crate::support::in_memory;
 use crate::support::lines::lines;
 use crate::support::rng::Rng;
-use tablegate::backends::memory::MemoryStore;
+use tablegate::sql::EngineConfig;
 use tablegate::sql::outcome::Outcome;
-use tablegate::sql::session::{Position, Repeated, Session, SessionOptions};
-use tablegate::sql::{Engine, EngineConfig};
-use tablegate::store::model::SystemClock;
+use tablegate::sql::session::{Position, Repeated, Session};
 use tablegate::types::error::SqlError;
 
 const STATEMENTS: u64 = 150;
@@ -75,10 +74,7 @@ const TAILS: &[&str] = &[
 ];
 
 async fn session() -> Session {
-    let clock = Arc::new(SystemClock);
-    let store = Arc::new(MemoryStore::new(clock.clone()));
-    let engine = Engine::open(store, clock, EngineConfig::default()).await.expect("an empty store opens");
-    let mut session = Session::new(engine, SessionOptions::default()).expect("no settings were given");
+    let mut session = in_memory::session(EngineConfig::default()).await;
     let columns: Vec<&str> = COLUMNS.iter().map(|(column, ..)| *column).collect();
     let made = format!(
         "CREATE TABLE t (id int PRIMARY KEY, {}, counted int GENERATED ALWAYS AS IDENTITY, CHECK (whole <> 1))",

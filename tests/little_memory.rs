@@ -1,14 +1,11 @@
 //! Statements that keep more than there is memory for give what they give where there is plenty: aggregates of each value once and
 //! in an order of their own, values that are long together, locks, rows that a block has written.
 
-use std::sync::Arc;
-
-use tablegate::backends::memory::MemoryStore;
-use tablegate::sql::session::{Session, SessionOptions};
-use tablegate::sql::{EgtMode, Engine, EngineConfig};
-use tablegate::store::model::SystemClock;
+use tablegate::sql::session::Session;
+use tablegate::sql::{EgtMode, EngineConfig};
 use tablegate::types::error::{ErrorKind, SqlResult};
 
+use crate::support::in_memory;
 use crate::support::lines::lines_of_last;
 
 const LITTLE: usize = 12 << 20;
@@ -17,9 +14,7 @@ const PLENTY: usize = 1 << 30;
 async fn session(query_memory: usize) -> Session {
     let egt_mode = EgtMode::Observe;
     let config = EngineConfig { query_memory, query_threads: 2, egt_mode, ..EngineConfig::default() };
-    let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
-    let engine = Engine::open(store, Arc::new(SystemClock), config).await.unwrap();
-    Session::new(engine, SessionOptions::default()).unwrap()
+    in_memory::session(config).await
 }
 
 /// 100,000 rows: few groups and many, values that come twice and more, NULLs.

@@ -4,17 +4,15 @@
 //! Random statements, whose parameters are declared as clients declare them, run in two servers, one way in each.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 
+use crate::support::in_memory;
 use crate::support::lines::lines;
 use crate::support::rng::Rng;
-use tablegate::backends::memory::MemoryStore;
+use tablegate::sql::EngineConfig;
 use tablegate::sql::outcome::Outcome;
-use tablegate::sql::session::{Position, Session, SessionOptions};
-use tablegate::sql::{Engine, EngineConfig};
-use tablegate::store::model::SystemClock;
+use tablegate::sql::session::{Position, Session};
 use tablegate::types::error::{SqlError, SqlResult};
 use tablegate::types::input::parse_text_as;
 use tablegate::types::sql_type::SqlType;
@@ -67,10 +65,7 @@ const TAILS: &[&str] = &[
 ];
 
 async fn session() -> Session {
-    let clock = Arc::new(SystemClock);
-    let store = Arc::new(MemoryStore::new(clock.clone()));
-    let engine = Engine::open(store, clock, EngineConfig::default()).await.expect("an empty store opens");
-    let mut session = Session::new(engine, SessionOptions::default()).expect("no settings were given");
+    let mut session = in_memory::session(EngineConfig::default()).await;
     let columns: Vec<&str> = COLUMNS.iter().map(|(column, ..)| *column).collect();
     let made = format!(
         "CREATE TABLE t (id int PRIMARY KEY, {}, counted int GENERATED ALWAYS AS IDENTITY, CHECK (whole <> 1))",

@@ -6,6 +6,7 @@ pub(crate) mod azurite;
 pub(crate) mod child;
 pub(crate) mod columnar;
 pub(crate) mod cpu;
+pub(crate) mod in_memory;
 pub(crate) mod installed;
 pub(crate) mod lines;
 pub(crate) mod our_door;

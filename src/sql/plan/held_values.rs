@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DataFusionError, Result, ScalarValue};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Values};
@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Values};
 use super::held_rows::rows_as;
 
 /// Fewer rows are as soon planned.
-const ROWS_MIN: usize = 64;
+pub(super) const ROWS_MIN: usize = 64;
 /// So many of them are handed on at a time.
 const ROWS_MAX: usize = 8192;
 
@@ -30,16 +30,8 @@ pub(super) fn held(rows: Values) -> Result<LogicalPlan> {
 /// # Errors
 /// As [`held`].
 pub(super) fn with_held(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let mut has_many = false;
-    plan.apply_with_subqueries(|node| {
-        has_many = matches!(node, LogicalPlan::Values(rows) if rows.values.len() >= ROWS_MIN);
-        Ok(if has_many { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    if !has_many {
-        return Ok(plan);
-    }
     let replaced = plan.transform_up_with_subqueries(|node| match node {
-        LogicalPlan::Values(rows) => Ok(Transformed::yes(held(rows)?)),
+        LogicalPlan::Values(rows) if rows.values.len() >= ROWS_MIN => Ok(Transformed::yes(held(rows)?)),
         other => Ok(Transformed::no(other)),
     })?;
     Ok(replaced.data)

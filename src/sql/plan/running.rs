@@ -17,7 +17,7 @@ use tablegate_types::style::Style;
 use super::assigned::check_constants;
 use super::constant::{awaited_row, computed_row, constant_row};
 use super::held_rows::HeldRows;
-use super::held_values::with_held;
+use super::held_values::{self, with_held};
 use super::once::OncePlanner;
 use super::outputs::Run;
 use super::parameters::with_values;
@@ -89,7 +89,8 @@ impl Planner<'_> {
             (true, false) => aside(|| expr::folded(plan, &self.moment()))?,
         };
         check_constants(&plan, &query.receivers, query.style)?;
-        Ok(if query.parameters.is_empty() { plan } else { with_held(plan)? })
+        // What is filled by parameters has one in each row, but for lists that are mostly constants.
+        Ok(if query.parameters.len() < held_values::ROWS_MIN { plan } else { with_held(plan)? })
     }
 
     /// Computes the constant parts of a query that will run later, or never.

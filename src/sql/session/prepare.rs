@@ -191,7 +191,7 @@ impl Prepared {
     ) -> Option<Self> {
         let Plan::Dml(dml) = &self.plan else { return None };
         let plan = Plan::Dml(Box::new(dml.with_constants(rows, reading)?));
-        Some(Self { plan, ..self.with_rows(text, &rows.shortened(), held) })
+        Some(self.with_rows(plan, (text, &rows.shortened()), held))
     }
 
     /// INSERTs of one row of parameters, for these rows of a text; `None` where they do not take them.
@@ -207,25 +207,20 @@ impl Prepared {
             _ => None,
         });
         let changes = changes.collect::<Option<Vec<_>>>()?;
-        let dml = PreparedDml::with_parameters(&changes, planner, types)?;
-        let first = plans.first()?;
-        Some(Self {
-            parameters: dml.parameters(),
-            declared: dml.parameters(),
-            plan: Plan::Dml(Box::new(dml)),
-            ..first.with_rows(text, &rows.shortened(), held)
-        })
+        let plan = Plan::Dml(Box::new(PreparedDml::with_parameters(&changes, planner, types)?));
+        Some(plans.first()?.with_rows(plan, (text, &rows.shortened()), held))
     }
 
-    /// The same statement for other rows, which its plan does not have yet; nor has it parameters.
-    fn with_rows(&self, text: &str, shortened: &str, held: Arc<dyn Any + Send + Sync>) -> Self {
+    /// The same statement with a plan for other rows, as a text says it, and another one that is like it and has few of them.
+    fn with_rows(&self, plan: Plan, (text, shortened): (&str, &str), held: Arc<dyn Any + Send + Sync>) -> Self {
+        let (parameters, _) = plan.shape();
         Self {
-            parameters: Vec::new(),
+            declared: parameters.clone(),
+            parameters,
             columns: self.columns.clone(),
             is_binary: self.is_binary,
             statement: self.statement.told_as(text, held),
-            plan: Plan::Utility,
-            declared: Vec::new(),
+            plan,
             style: self.style,
             renewed: Mutex::default(),
             normalized: OnceLock::new(),

@@ -4,8 +4,6 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Range;
 
-use tablegate_types::interrupt;
-
 use super::lexemes::Lexeme;
 use super::rows_in_text::{Pieces, RowsInText};
 
@@ -99,20 +97,12 @@ impl<'t> ConstantRows<'t> {
     /// Those of a text that is one INSERT of more than a hundred rows, of one width, whose values are numbers, strings, NULL, true
     /// and false, each perhaps cast to a type; `None` for any other text, and when the work is to stop.
     pub(crate) fn of(text: &'t str) -> Option<Self> {
-        if !Self::may_be_in(text) || u32::try_from(text.len()).is_err() {
+        if u32::try_from(text.len()).is_err() {
             return None;
         }
-        let mut pieces = Pieces::new(text);
-        pieces.find_values()?;
-        let mut cells = Vec::new();
-        let (mut rows, mut two, mut width, mut count) = (0..0, 0, 0, 0);
-        loop {
-            if pieces.next()? != (Lexeme::Other, "(") {
-                return None;
-            }
-            if count == 0 {
-                rows.start = pieces.at() - 1;
-            }
+        let (mut cells, mut width) = (Vec::new(), None);
+        let place = RowsInText::taken(text, ROWS_MIN, |pieces| {
+            let before = cells.len();
             loop {
                 let (cell, behind) = pieces.cell()?;
                 cells.push(cell);
@@ -122,33 +112,15 @@ impl<'t> ConstantRows<'t> {
                     _ => return None,
                 }
             }
-            interrupt::check().ok()?;
-            count += 1;
-            match count {
-                1 => width = cells.len(),
-                2 => two = pieces.at(),
-                _ => {}
-            }
-            rows.end = pieces.at();
-            if cells.len() != count * width {
-                return None;
-            }
-            match pieces.next() {
-                Some((_, ",")) => {}
-                Some((lexeme, piece)) => {
-                    pieces.find_end(lexeme, piece)?;
-                    break;
-                }
-                None => break,
-            }
-        }
-        let place = RowsInText { text, rows, two };
-        (count >= ROWS_MIN && pieces.is_at_end()).then_some(Self { place, width, cells })
+            let length = cells.len() - before;
+            (length == *width.get_or_insert(length)).then_some(())
+        })?;
+        Some(Self { place, width: width?, cells })
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.cells.len() / self.width
+        self.place.count()
     }
 
     /// The statement with one row, of parameters.

@@ -3,8 +3,6 @@
 
 use std::ops::Range;
 
-use tablegate_types::interrupt;
-
 use super::lexemes::Lexeme;
 use super::rows_in_text::{Pieces, RowsInText};
 
@@ -15,9 +13,6 @@ const ROWS_MIN: usize = 8;
 #[derive(Debug)]
 pub(crate) struct ParameterRows<'t> {
     place: RowsInText<'t>,
-    /// Where the first row ends.
-    one: usize,
-    rows: usize,
     /// Parameters of a row.
     width: usize,
 }
@@ -25,50 +20,22 @@ pub(crate) struct ParameterRows<'t> {
 impl<'t> ParameterRows<'t> {
     /// `None` for any other text, and when the work is to stop.
     pub(crate) fn of(text: &'t str) -> Option<Self> {
-        if !RowsInText::may_be_in(text, ROWS_MIN) {
-            return None;
-        }
-        let mut pieces = Pieces::new(text);
-        pieces.find_values()?;
-        let mut first = Vec::new();
-        let (mut extent, mut one, mut two, mut rows, mut parameters, mut width) = (0..0, 0, 0, 0, 0, 0);
-        loop {
-            if pieces.next()? != (Lexeme::Other, "(") {
-                return None;
+        let (mut first, mut parameters, mut width) = (None, 0, 0);
+        let place = RowsInText::taken(text, ROWS_MIN, |pieces| {
+            let between: Vec<&str> = row(pieces, &mut parameters)?.into_iter().map(|range| &text[range]).collect();
+            match &first {
+                None => (first, width) = (Some(between), parameters),
+                Some(first) if *first == between => {}
+                Some(_) => return None,
             }
-            let begin = pieces.at() - 1;
-            let mut between = row(&mut pieces, &mut parameters)?;
-            interrupt::check().ok()?;
-            rows += 1;
-            match rows {
-                1 => {
-                    (extent.start, one, width) = (begin, pieces.at(), parameters);
-                    between.shrink_to_fit();
-                    first = between;
-                }
-                _ if first.iter().map(|range| &text[range.clone()]).ne(between.iter().map(|r| &text[r.clone()])) => {
-                    return None;
-                }
-                2 => two = pieces.at(),
-                _ => {}
-            }
-            extent.end = pieces.at();
-            match pieces.next() {
-                Some((_, ",")) => {}
-                Some((lexeme, piece)) => {
-                    pieces.find_end(lexeme, piece)?;
-                    break;
-                }
-                None => break,
-            }
-        }
-        let is_whole = rows >= ROWS_MIN && width > 0 && pieces.is_at_end();
-        is_whole.then_some(Self { place: RowsInText { text, rows: extent, two }, one, rows, width })
+            Some(())
+        })?;
+        (width > 0).then_some(Self { place, width })
     }
 
     /// How many rows there are.
     pub(crate) fn len(&self) -> usize {
-        self.rows
+        self.place.count()
     }
 
     /// How many parameters a row has.
@@ -78,8 +45,7 @@ impl<'t> ParameterRows<'t> {
 
     /// The statement with its first row alone.
     pub(crate) fn template(&self) -> String {
-        let (head, tail) = self.place.around();
-        [head, &self.place.text[self.place.rows.start..self.one], tail].concat()
+        self.place.first_alone()
     }
 
     /// The statement with two of its rows: nothing else tells it from one with all of them, when values do not matter.

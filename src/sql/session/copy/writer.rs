@@ -39,9 +39,10 @@ impl CopyWriter {
         force_quote: Vec<bool>,
     ) -> Self {
         let (line, cell) = Default::default();
-        let is_plain = columns.iter().zip(&force_quote);
-        let is_plain = is_plain.map(|(column, quoted)| !quoted && is_plain_type(&column.sql_type)).collect();
-        let is_plain = if leaves_plain_values(&options) { is_plain } else { vec![false; columns.len()] };
+        let leaves_plain = leaves_plain_values(&options);
+        let is_plain =
+            |(column, quoted): (&ResultColumn, &bool)| leaves_plain && !quoted && is_plain_type(&column.sql_type);
+        let is_plain = columns.iter().zip(&force_quote).map(is_plain).collect();
         Self { options, columns, style, force_quote, is_plain, line, ends: Vec::new(), rows: 0, cell }
     }
 
