@@ -7,6 +7,9 @@
 //! It notes that a column has one value, too, and takes it for true above an outer join, where the column is NULL in some rows:
 //! `.. a LEFT JOIN b ON a.k = b.k WHERE a.k = 3 ORDER BY b.k DESC`; and above GROUPING SETS, where it is NULL in the rows of the sets that
 //! leave it out. So the rules that look for sorts see none of these notes.
+//!
+//! A sort that runs sees none either. What stands above it was planned with all that is known of its rows, and still sees that: the
+//! rows of a join are sorted by one side's key, and a window of the other side's key relies on both being equal.
 
 use std::fmt;
 use std::sync::Arc;
@@ -109,7 +112,9 @@ fn without_false_notes(plan: Plan) -> Result<Plan> {
     plan.transform_up(|node| match node.downcast_ref::<SortExec>() {
         Some(sort) if sort.input().exists(|below| Ok(optional_sides(below).is_some()))? => {
             let input = UnseenExec::new(Arc::clone(sort.input()), Noted::Nothing);
-            with_children(node, vec![Arc::new(input)]).map(Transformed::yes)
+            let known = Noted::As(Box::new(sort.properties().equivalence_properties().clone()));
+            let sort = with_children(node, vec![Arc::new(input)])?;
+            Ok(Transformed::yes(Arc::new(UnseenExec::new(sort, known)) as Plan))
         }
         _ => Ok(with_group_hidden(node)),
     })
@@ -137,13 +142,14 @@ fn shown(plan: Plan) -> Result<Plan> {
 }
 
 /// What is noted of rows.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Noted {
     AllButKeys,
     Nothing,
+    As(Box<EquivalenceProperties>),
 }
 
-/// The rows of its input, of which less is noted.
+/// The rows of its input, of which something else is noted.
 #[derive(Debug)]
 pub(crate) struct UnseenExec {
     input: Plan,
@@ -153,9 +159,10 @@ pub(crate) struct UnseenExec {
 
 impl UnseenExec {
     fn new(input: Plan, noted: Noted) -> Self {
-        let of_rows = match noted {
+        let of_rows = match &noted {
             Noted::AllButKeys => input.equivalence_properties().clone().with_constraints(Constraints::default()),
             Noted::Nothing => EquivalenceProperties::new(input.schema()),
+            Noted::As(known) => known.as_ref().clone(),
         };
         let properties = PlanProperties::new(
             of_rows,
@@ -168,7 +175,7 @@ impl UnseenExec {
 
     /// The same over another input.
     fn over(&self, input: Plan) -> Result<Self> {
-        Ok(Self::new(input, self.noted))
+        Ok(Self::new(input, self.noted.clone()))
     }
 }
 

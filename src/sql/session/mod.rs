@@ -52,8 +52,8 @@ use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult, Topic};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
-pub use self::copy::CopiedRows;
 use self::copy::CopyInProgress;
+pub use self::copy::{CopiedRows, InputRoom};
 use self::measure::Extent;
 use self::observe::Repeats;
 use self::prepare::Known;
@@ -556,6 +556,11 @@ impl Session {
     /// What the texts of parameters are read with. A transaction that has not begun does so now.
     pub fn reading(&self) -> Reading {
         self.engine.moments(self.transaction.began(), self.settings.style()).reading()
+    }
+
+    /// For the input of one COPY.
+    pub fn input_room(&self) -> InputRoom {
+        InputRoom::of(self.engine.memory("a line of COPY"))
     }
 
     fn system_catalog(&self) -> SystemCatalog {

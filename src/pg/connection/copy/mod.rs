@@ -40,7 +40,8 @@ pub(super) async fn receive(
         CopyFormat::Textual => None,
         CopyFormat::Binary => {
             let reading = connection.session.reading();
-            Some(TupleReader::new(start.table.clone(), start.columns.clone(), reading))
+            let room = connection.session.input_room();
+            Some(TupleReader::new(start.table.clone(), start.columns.clone(), reading, room))
         }
     };
     let mut turn = Instant::now();
@@ -170,7 +171,9 @@ async fn take_data(connection: &mut Connection, mut tuples: Option<&mut TupleRea
             connection.interrupts.guard(&mut connection.reader, work).await??;
             continue;
         };
-        tuples.feed(&piece);
+        if let Err(error) = tuples.feed(&piece) {
+            return Err(connection.session.copy_error(error).await.into());
+        }
         loop {
             let (rows, bytes) = match tuples.full_batch() {
                 Ok(Some(batch)) => batch,

@@ -6,7 +6,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use bytes::{Buf, BytesMut};
-use tablegate_sql::session::CopiedRows;
+use tablegate_sql::session::{CopiedRows, InputRoom};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Reading;
@@ -33,6 +33,8 @@ pub(super) struct TupleReader {
     schema: SchemaRef,
     reading: Reading,
     buffer: BytesMut,
+    /// What the buffer may take.
+    room: InputRoom,
     next: Expected,
     /// Number of the tuple under way, from 1.
     tuple: u64,
@@ -61,13 +63,14 @@ enum Expected {
 pub(super) type Read = (CopiedRows, usize);
 
 impl TupleReader {
-    pub(super) fn new(table: Arc<str>, columns: Arc<[(String, SqlType)]>, reading: Reading) -> Self {
+    pub(super) fn new(table: Arc<str>, columns: Arc<[(String, SqlType)]>, reading: Reading, room: InputRoom) -> Self {
         let fields: Vec<_> = columns.iter().map(|(name, sql_type)| sql_type.field(name, true)).collect();
         Self {
             table,
             schema: Arc::new(Schema::new(fields)),
             reading,
             buffer: BytesMut::new(),
+            room,
             next: Expected::Signature,
             tuple: 0,
             values: columns.iter().map(|(_, sql_type)| TupleColumn::new(sql_type)).collect(),
@@ -78,8 +81,15 @@ impl TupleReader {
     }
 
     /// Takes a piece of input. [`TupleReader::full_batch`] is to be asked until it has no more.
-    pub(super) fn feed(&mut self, data: &[u8]) {
+    ///
+    /// # Errors
+    /// 53200 where a field is longer than there is memory for.
+    pub(super) fn feed(&mut self, data: &[u8]) -> SqlResult<()> {
+        // A buffer that grows is there twice for a moment.
+        let needed = 2 * (self.buffer.len() + data.len());
+        self.room.hold(needed).map_err(|error| self.placed(error))?;
         self.buffer.extend_from_slice(data);
+        Ok(())
     }
 
     /// Reads on; gives rows when there are enough for a batch, `None` when more input is needed.

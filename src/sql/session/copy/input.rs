@@ -69,7 +69,9 @@ impl Session {
         let (format, encoding) = (options.format, options.encoding);
         let reader = match format {
             Format::Binary => None,
-            Format::Text | Format::Csv => Some(CopyReader::new(&relation, &typed, options, planner.reading())?),
+            Format::Text | Format::Csv => {
+                Some(CopyReader::new(&relation, &typed, options, planner.reading(), self.input_room())?)
+            }
         };
         // Of temporary tables all of it is committed, or nothing: no rule divides it.
         let is_unseen = self.may_write_at_once(&relation);

@@ -9,6 +9,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::bytes::find_any;
 use super::options::CopyOptions;
+use super::room::InputRoom;
 
 /// Longest record, in bytes: an entity holds 1 MiB, and its text is some times that.
 const RECORD_MAX_BYTES: usize = 32 * 1024 * 1024;
@@ -18,6 +19,8 @@ const RECORD_MAX_BYTES: usize = 32 * 1024 * 1024;
 pub(super) struct LineSplitter {
     syntax: Syntax,
     buffer: Vec<u8>,
+    /// What the buffer may take.
+    room: InputRoom,
     /// Where the record under way begins in the buffer.
     start: usize,
     /// How far it was looked at.
@@ -53,7 +56,7 @@ enum Syntax {
 }
 
 impl LineSplitter {
-    pub(super) fn new(options: &CopyOptions) -> Self {
+    pub(super) fn new(options: &CopyOptions, room: InputRoom) -> Self {
         let syntax = if options.is_csv() {
             Syntax::Csv { quote: options.quote, escape: (options.escape != options.quote).then_some(options.escape) }
         } else {
@@ -62,6 +65,7 @@ impl LineSplitter {
         Self {
             syntax,
             buffer: Vec::new(),
+            room,
             start: 0,
             scanned: 0,
             in_quotes: false,
@@ -76,7 +80,7 @@ impl LineSplitter {
     /// Takes the next piece of input.
     ///
     /// # Errors
-    /// 54000 for a record of unreasonable length.
+    /// 54000 for a record of unreasonable length, 53200 for one that there is no memory for.
     pub(super) fn feed(&mut self, data: &[u8]) -> SqlResult<()> {
         if self.ended {
             return Ok(());
@@ -88,18 +92,22 @@ impl LineSplitter {
             return Err(SqlError::new(ErrorKind::LimitExceeded, "a line of the COPY input is too long")
                 .with_detail(format!("At most {RECORD_MAX_BYTES} bytes are read as one line.")));
         }
-        self.make_room(data.len());
+        self.make_room(data.len())?;
         self.buffer.extend_from_slice(data);
         Ok(())
     }
 
-    /// As the buffer grows it is copied to twice its room, but to no more than the longest record takes.
-    fn make_room(&mut self, more: usize) {
-        let needed = self.buffer.len() + more;
-        if needed > self.buffer.capacity() {
-            let room = (2 * self.buffer.capacity()).min(RECORD_MAX_BYTES).max(needed);
-            self.buffer.reserve_exact(room - self.buffer.len());
+    /// As the buffer grows it is copied to twice its size, but to no more than the longest record and the piece that is too much
+    /// take.
+    fn make_room(&mut self, more: usize) -> SqlResult<()> {
+        let (size, needed) = (self.buffer.capacity(), self.buffer.len() + more);
+        if needed > size {
+            let grown = (2 * size).min(RECORD_MAX_BYTES + more).max(needed);
+            self.room.hold(size + grown)?;
+            self.buffer.reserve_exact(grown - self.buffer.len());
+            self.room.hold(self.buffer.capacity())?;
         }
+        Ok(())
     }
 
     /// The next complete record, without its newline; see [`LineSplitter::bytes`].
@@ -315,7 +323,7 @@ mod tests {
 
     /// The records with the lines they end on, from input cut into these pieces.
     fn records(options: &CopyOptions, pieces: &[&[u8]]) -> Vec<(String, u64)> {
-        let mut splitter = LineSplitter::new(options);
+        let mut splitter = LineSplitter::new(options, InputRoom::default());
         let mut found = Vec::new();
         let mut keep = |splitter: &LineSplitter, record: Range<usize>| {
             found.push((String::from_utf8(splitter.bytes(record).to_vec()).unwrap(), splitter.line()));
@@ -361,7 +369,7 @@ mod tests {
         check(&options(false, b'"'), "a\rb\\\rc\rd\r", &[("a", 1), ("b\\\rc", 2), ("d", 3)]);
         check(&options(false, b'"'), "a\r\\.\rb", &[("a", 1)]);
         check(&options(true, b'"'), "\"a\rb\",c\rd\r", &[("\"a\rb\",c", 1), ("d", 2)]);
-        let mut mixed = LineSplitter::new(&options(false, b'"'));
+        let mut mixed = LineSplitter::new(&options(false, b'"'), InputRoom::default());
         mixed.feed(b"a\r\nb\nc\r\n").unwrap();
         let cut_wrong: Vec<bool> = (0..3).filter_map(|_| mixed.next_record().map(|_| mixed.is_cut_wrong())).collect();
         assert_eq!(cut_wrong, [false, true, false]);

@@ -15,6 +15,7 @@ mod lines;
 mod options;
 mod output;
 mod reader;
+mod room;
 mod writer;
 
 use tablegate_types::error::{SqlError, SqlResult};
@@ -22,6 +23,7 @@ use tablegate_types::error::{SqlError, SqlResult};
 pub(super) use self::input::{COPY_FROM, CopyInProgress, with_way_on};
 use self::options::CopyOptions;
 pub use self::reader::CopiedRows;
+pub use self::room::InputRoom;
 use super::{Position, Session};
 use crate::outcome::Outcome;
 use crate::syntax::dialect::copy::{CopyCommand, CopySource};

@@ -16,6 +16,7 @@ use super::condition::kept;
 use super::fields::{Fields, bad_format, check_utf8, literal_newline};
 use super::lines::LineSplitter;
 use super::options::{CopyOptions, Header};
+use super::room::InputRoom;
 use crate::relation::Relation;
 
 /// Rows that are handed on together.
@@ -124,6 +125,7 @@ impl CopyReader {
         columns: &[(String, SqlType)],
         options: CopyOptions,
         reading: Reading,
+        room: InputRoom,
     ) -> SqlResult<Self> {
         let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
         let nameable = Nameable { relation: Some(relation), copied: &names };
@@ -142,7 +144,7 @@ impl CopyReader {
             .collect();
         Ok(Self {
             table: relation.name.clone(),
-            splitter: LineSplitter::new(&options),
+            splitter: LineSplitter::new(&options, room),
             header_ahead: options.header != Header::No,
             options,
             fields: Fields::default(),
@@ -156,7 +158,7 @@ impl CopyReader {
     /// Takes a piece of input, cut anywhere. [`CopyReader::full_batch`] is to be asked until it has no more.
     ///
     /// # Errors
-    /// 54000 for a line of unreasonable length.
+    /// 54000 for a line of unreasonable length, 53200 for one that there is no memory for.
     pub(super) fn feed(&mut self, data: &[u8]) -> SqlResult<()> {
         self.splitter.feed(data).map_err(|e| e.with_context(place(&self.table, self.splitter.line() + 1)))
     }
@@ -309,7 +311,7 @@ mod tests {
         let columns = [("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Varchar(Some(3)))];
         let options = CopyOptions::of(&copy).unwrap();
         let relation = Relation { name: "t".to_owned(), ..Relation::for_tests("table") };
-        CopyReader::new(&relation, &columns, options, Reading::default()).unwrap()
+        CopyReader::new(&relation, &columns, options, Reading::default(), InputRoom::default()).unwrap()
     }
 
     fn read(options: &str, input: &str) -> SqlResult<CopiedRows> {

@@ -7,7 +7,7 @@ use super::*;
 
 fn reader() -> TupleReader {
     let columns = [("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Varchar(Some(3)))];
-    TupleReader::new("t".into(), columns.into(), Reading::default())
+    TupleReader::new("t".into(), columns.into(), Reading::default(), InputRoom::default())
 }
 
 fn input(tuples: &[u8]) -> Vec<u8> {
@@ -32,7 +32,7 @@ fn read(pieces: &[&[u8]]) -> SqlResult<Vec<Row>> {
     let mut reader = reader();
     let mut rows = Vec::new();
     for piece in pieces {
-        reader.feed(piece);
+        reader.feed(piece).unwrap();
         while let Some((read, _)) = reader.full_batch()? {
             rows.extend(cells(&read));
         }
