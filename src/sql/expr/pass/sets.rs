@@ -9,7 +9,7 @@ use tablegate_types::sql_type::SqlType;
 
 use super::identity::distinguishable_columns;
 use super::{Pass, raised};
-use crate::expr::operand::{Operand, is_untyped, relabelled};
+use crate::expr::operand::{Operand, relabelled};
 use crate::expr::sort_key::{Purpose, keyed};
 use crate::expr::typed::ValueType;
 
@@ -130,33 +130,9 @@ pub(super) fn precision(field: &Field) -> Option<SqlType> {
     }
 }
 
-/// The columns of a query; a literal without a type is itself, not a column.
+/// The columns of a query. Literals in it have a type by now.
 pub(super) fn output_operands(input: &LogicalPlan) -> Result<Vec<Operand>> {
-    let literals = untyped_literals(input);
     let schema = input.schema();
-    let column = |index: usize| match literals.get(index) {
-        Some(Some(literal)) => Ok(Operand { expr: literal.clone(), value_type: ValueType::of(SqlType::Unknown) }),
-        _ => Operand::of(Expr::Column(Column::from(schema.qualified_field(index))), schema.as_ref()),
-    };
+    let column = |index| Operand::of(Expr::Column(Column::from(schema.qualified_field(index))), schema.as_ref());
     (0..schema.fields().len()).map(column).collect()
-}
-
-/// The literals without a type among the columns of a query.
-fn untyped_literals(input: &LogicalPlan) -> Vec<Option<Expr>> {
-    match input {
-        LogicalPlan::Projection(projection) => {
-            projection.expr.iter().map(|expr| is_untyped_text(expr).then(|| expr.clone().unalias())).collect()
-        }
-        LogicalPlan::SubqueryAlias(alias) => untyped_literals(&alias.input),
-        _ => Vec::new(),
-    }
-}
-
-/// Whether it is a literal without a type, or the NULL that such a column became.
-fn is_untyped_text(expr: &Expr) -> bool {
-    match expr {
-        Expr::Alias(alias) => is_untyped_text(&alias.expr),
-        Expr::Literal(value, Some(_)) => value.is_null() && value.data_type() == arrow::datatypes::DataType::Utf8,
-        other => is_untyped(other),
-    }
 }

@@ -14,6 +14,9 @@ use super::room::InputRoom;
 /// Longest record, in bytes: an entity holds 1 MiB, and its text is some times that.
 const RECORD_MAX_BYTES: usize = 32 * 1024 * 1024;
 
+/// What is made of shorter records is in the memory of their batch, which is bounded.
+const LONG_RECORD_BYTES: usize = 1024 * 1024;
+
 /// Collects pieces and gives records.
 #[derive(Debug)]
 pub(super) struct LineSplitter {
@@ -108,6 +111,26 @@ impl LineSplitter {
             self.room.hold(self.buffer.capacity())?;
         }
         Ok(())
+    }
+
+    /// Counts what a long record takes as it is read: its fields, and the values made of them. Until
+    /// [`LineSplitter::records_are_read`].
+    ///
+    /// # Errors
+    /// 53200 where there is no memory for it.
+    pub(super) fn reads(&self, record: &Range<usize>) -> SqlResult<()> {
+        match record.len() > LONG_RECORD_BYTES {
+            true => self.room.hold(self.buffer.capacity() + 2 * record.len()),
+            false => Ok(()),
+        }
+    }
+
+    /// What was given has been read.
+    ///
+    /// # Errors
+    /// None, since no more is held than before.
+    pub(super) fn records_are_read(&self) -> SqlResult<()> {
+        self.room.hold(self.buffer.capacity())
     }
 
     /// The next complete record, without its newline; see [`LineSplitter::bytes`].

@@ -192,11 +192,13 @@ impl CopyReader {
         let arrays = self.columns.iter_mut().map(|c| c.parser.finish()).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(self.lines.len()));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?;
+        self.splitter.records_are_read()?;
         Ok(CopiedRows { batch, lines: std::mem::take(&mut self.lines), texts: std::mem::take(&mut self.texts) })
     }
 
     fn read(&mut self, record: Range<usize>) -> SqlResult<()> {
         let line = self.splitter.line();
+        self.splitter.reads(&record).map_err(|error| error.with_context(place(&self.table, line)))?;
         let bytes = self.splitter.bytes(record);
         let at_line = |error: Box<SqlError>, table: &str| {
             if error.context.is_some() {
