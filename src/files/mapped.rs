@@ -48,21 +48,25 @@ impl MappedFile {
         Ok(Self { file: tempfile::tempfile_in(folder)?, end: 0, region: None })
     }
 
-    /// Writes a piece at the end, and gives it back as it lies in the file.
+    /// Writes a piece at the end, which is these parts one behind the other, and gives it back as it lies in the file.
     ///
     /// # Errors
     /// When there is no room on the disk, or the file cannot be mapped.
-    pub fn append(&mut self, bytes: &[u8]) -> io::Result<Bytes> {
-        let (at, length) = (self.end.next_multiple_of(ALIGNMENT), bytes.len() as u64);
-        self.file.write_all_at(bytes, at)?;
-        self.end = at + length;
+    pub fn append<P: AsRef<[u8]>>(&mut self, parts: impl IntoIterator<Item = P>) -> io::Result<Bytes> {
+        let at = self.end.next_multiple_of(ALIGNMENT);
+        let mut end = at;
+        for part in parts {
+            self.file.write_all_at(part.as_ref(), end)?;
+            end += part.as_ref().len() as u64;
+        }
+        self.end = end;
         let region = match &self.region {
-            Some(region) if self.end <= region.start + region.map.len() as u64 => region.clone(),
-            _ => self.region.insert(Region::map(&self.file, at, length)?).clone(),
+            Some(region) if end <= region.start + region.map.len() as u64 => region.clone(),
+            _ => self.region.insert(Region::map(&self.file, at, end - at)?).clone(),
         };
-        let too_large = |_| io::Error::from(io::ErrorKind::FileTooLarge);
-        let offset = usize::try_from(at - region.start).map_err(too_large)?;
-        Ok(Bytes::from_owner(Piece { map: region.map, offset, length: bytes.len() }))
+        let in_memory = |bytes| usize::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge));
+        let (offset, length) = (in_memory(at - region.start)?, in_memory(end - at)?);
+        Ok(Bytes::from_owner(Piece { map: region.map, offset, length }))
     }
 
     /// What was read of the last pieces leaves the memory of the process: it comes back from the file when it is read again.
@@ -120,7 +124,7 @@ mod tests {
         let mut file = MappedFile::new_in(folder.path()).unwrap();
         let lengths = [0, 1, 63, 64, 65, 4_097, 3 << 20, 70 << 20, 5];
         let written: Vec<Vec<u8>> = lengths.iter().zip(1_u8..).map(|(length, byte)| vec![byte; *length]).collect();
-        let pieces: Vec<Bytes> = written.iter().map(|bytes| file.append(bytes).unwrap()).collect();
+        let pieces: Vec<Bytes> = written.iter().map(|bytes| file.append(bytes.chunks(1 << 20)).unwrap()).collect();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the file has no name");
         file.let_go();
         drop(file);

@@ -21,7 +21,7 @@ use crate::tx::ColumnWindow;
 /// Fewer rows than this are locked one by one.
 const HELD_TOGETHER: usize = 16;
 /// A block keeps so much of the values of its rows in memory, and puts the others into a file: less where many share the memory.
-const HELD_BYTES_MAX: usize = 96 << 20;
+const HELD_BYTES_MAX: usize = 48 << 20;
 /// Fewer rows than this are made something else sooner than another thread takes over what waits meanwhile.
 pub(crate) const FEW_ROWS: usize = 256;
 
@@ -67,18 +67,17 @@ impl Writes<'_> {
         {
             return Ok(false);
         }
-        let new = entities.clone();
         let is_collected = self.collect(entities.into())?;
-        self.write_ahead(new).await?;
+        self.write_ahead().await?;
         Ok(is_collected)
     }
 
     /// Writes the rows that were collected last ahead of the commit, where the table is empty.
-    async fn write_ahead(&mut self, new: NewEntities) -> SqlResult<()> {
+    async fn write_ahead(&mut self) -> SqlResult<()> {
         let table = &self.relation.stored;
         if let WriteMode::Block(transaction) | WriteMode::Implicit(transaction) = &mut self.mode {
             let store = Arc::clone(transaction.claims().store_of(&self.relation)?);
-            transaction.writes_mut().write_ahead(table, &store, new).await;
+            transaction.writes_mut().write_ahead(table, &store).await;
         }
         Ok(())
     }

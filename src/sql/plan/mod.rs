@@ -21,6 +21,7 @@ mod list_order;
 mod lower;
 mod meaning;
 mod multisets;
+mod of_row;
 mod once;
 mod outputs;
 mod over_rows;

@@ -1,7 +1,7 @@
 //! Expressions over rows, computed as they stand: what a read by key gives, and what a change makes of the rows it has met.
 //!
 //! What does not change from one run to the next is made once. Expressions with parameters, or that ask the time, are made
-//! for each run; no plan is.
+//! for each run, but for most of those that a run computes of one row ([`OfRow`]); no plan is.
 
 use std::slice;
 use std::sync::{Arc, OnceLock};
@@ -22,11 +22,12 @@ use tablegate_types::sql_type::SqlType;
 use crate::aside::aside_unless;
 use crate::engine::Engine;
 use crate::expr::{folded_over, has_constant_part, parameter_number, parameter_value};
+use crate::plan::of_row::{Beside, OfRow};
 use crate::plan::unnest::ONE_ROW;
 use crate::reads::Reads;
 use crate::zeros::{as_list_of_both, with_both_zeros};
 
-type Exprs = Arc<[Arc<dyn PhysicalExpr>]>;
+pub(super) type Exprs = Arc<[Arc<dyn PhysicalExpr>]>;
 
 /// Handing so many rows, and fewer, to other threads would take longer than it keeps one from others.
 pub(super) const SHORT_ROWS: usize = 2_000;
@@ -47,8 +48,8 @@ pub(super) struct Outputs {
 enum OutputExprs {
     /// The same at each run.
     Ready(Exprs),
-    /// Not so, over these columns.
-    OfRun(Vec<Expr>, DFSchemaRef),
+    /// Not so, over these columns; and for runs of one row.
+    OfRun(Vec<Expr>, DFSchemaRef, Option<OfRow>),
 }
 
 /// What is different from one run to the next.
@@ -85,7 +86,7 @@ impl Outputs {
         let is_quick = exprs.iter().all(|expr| !expr.exists(|part| Ok(may_take_long(part))).unwrap_or(true));
         let exprs = match are_ready {
             true => OutputExprs::Ready(physical(exprs, read, engine.timeless())?),
-            false => OutputExprs::OfRun(exprs.to_vec(), Arc::clone(read)),
+            false => OutputExprs::OfRun(exprs.to_vec(), Arc::clone(read), OfRow::of(exprs, read, engine)?),
         };
         Ok(Self { exprs, schema: Arc::clone(schema), is_quick })
     }
@@ -97,11 +98,23 @@ impl Outputs {
     pub(super) fn in_run(&self, run: &Run<'_>) -> SqlResult<RunOutputs> {
         let schema = Arc::clone(&self.schema);
         let (exprs, read) = match &self.exprs {
-            OutputExprs::Ready(exprs) => return Ok(RunOutputs { exprs: Arc::clone(exprs), schema }),
-            OutputExprs::OfRun(exprs, read) => (exprs, read),
+            OutputExprs::Ready(exprs) => return Ok(RunOutputs { exprs: Arc::clone(exprs), beside: None, schema }),
+            OutputExprs::OfRun(exprs, read, _) => (exprs, read),
         };
         let exprs = exprs.iter().map(|expr| in_run(expr, read, run)).collect::<SqlResult<Vec<_>>>()?;
-        Ok(RunOutputs { exprs: physical(&exprs, read, run.moment())?, schema })
+        Ok(RunOutputs { exprs: physical(&exprs, read, run.moment())?, beside: None, schema })
+    }
+
+    /// As [`Outputs::in_run`], in a run that has one row at most.
+    ///
+    /// # Errors
+    /// As [`Outputs::in_run`].
+    pub(super) fn in_run_of_row(&self, run: &Run<'_>) -> SqlResult<RunOutputs> {
+        let OutputExprs::OfRun(_, _, Some(of_row)) = &self.exprs else { return self.in_run(run) };
+        match of_row.in_run(run.parameters) {
+            Some((exprs, beside)) => Ok(RunOutputs { exprs, beside: Some(beside), schema: Arc::clone(&self.schema) }),
+            None => self.in_run(run),
+        }
     }
 
     /// Whether they take about as long as copying the values that they read.
@@ -151,7 +164,7 @@ impl RunCondition {
     }
 }
 
-fn physical(exprs: &[Expr], read: &DFSchemaRef, props: &ExecutionProps) -> Result<Exprs> {
+pub(super) fn physical(exprs: &[Expr], read: &DFSchemaRef, props: &ExecutionProps) -> Result<Exprs> {
     let planning = PhysicalPlanningContext::default();
     exprs.iter().map(|expr| create_physical_expr(expr, read, props, &planning)).collect()
 }
@@ -159,6 +172,8 @@ fn physical(exprs: &[Expr], read: &DFSchemaRef, props: &ExecutionProps) -> Resul
 /// The expressions of one run.
 pub(super) struct RunOutputs {
     exprs: Exprs,
+    /// What stands beside the columns of its row.
+    beside: Option<Beside>,
     schema: SchemaRef,
 }
 
@@ -168,8 +183,13 @@ impl RunOutputs {
     /// # Errors
     /// Those of computing it.
     pub(super) fn of(&self, rows: &RecordBatch) -> Result<RecordBatch> {
-        let columns = self.exprs.iter().map(|expr| expr.evaluate(rows)?.into_array(rows.num_rows()));
-        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let computed = |rows: &RecordBatch| -> Result<Vec<_>> {
+            self.exprs.iter().map(|expr| expr.evaluate(rows)?.into_array(rows.num_rows())).collect()
+        };
+        let columns = match &self.beside {
+            Some(beside) => computed(&beside.with(rows)?),
+            None => computed(rows),
+        }?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }

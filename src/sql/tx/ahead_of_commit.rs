@@ -10,7 +10,7 @@ use tablegate_store::model::TableName;
 use tablegate_store::table::{EntityWindow, NewEntities, SealedRows, StagedRows, StoreError, TableStore};
 
 use super::ahead::Ahead;
-use super::column_writes::ColumnWrites;
+use super::column_writes::{ColumnWindow, ColumnWrites};
 
 /// Nothing is written ahead of fewer windows: they are as soon written at the commit.
 const LEAST_WINDOWS: usize = 2;
@@ -26,24 +26,21 @@ struct Begun {
 }
 
 impl AheadOfCommit {
-    /// The last window of `columns`, which are all that is written to the table, has just come: `new`.
-    pub(super) async fn push(
-        &mut self,
-        store: &Arc<dyn TableStore>,
-        table: &TableName,
-        columns: &ColumnWrites,
-        new: NewEntities,
-    ) {
+    /// The last window of `columns`, which are all that is written to the table, has just come, and has new rows.
+    pub(super) async fn push(&mut self, store: &Arc<dyn TableStore>, table: &TableName, columns: &ColumnWrites) {
         let windows = columns.windows();
+        let new = |window: &Arc<ColumnWindow>| window.entities().as_new().cloned();
         match &mut self.0 {
-            Some(begun) if begun.windows + 1 == windows.len() => begun.push(new).await,
+            Some(begun) if begun.windows + 1 == windows.len() => {
+                if let Some(last) = windows.last().and_then(new) {
+                    begun.push(last).await;
+                }
+            }
             None if windows.len() == LEAST_WINDOWS && columns.are_new() => {
                 let ahead = Ahead::begin(Arc::clone(store), table.clone());
                 let mut begun = Begun { ahead, windows: 0 };
-                let before = &windows[..windows.len() - 1];
-                let before = before.iter().filter_map(|window| window.entities().as_new());
-                for window in before.chain([&new]) {
-                    begun.push(window.clone()).await;
+                for window in windows.iter().filter_map(new) {
+                    begun.push(window).await;
                 }
                 self.0 = Some(begun);
             }

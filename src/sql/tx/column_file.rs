@@ -9,7 +9,7 @@ use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::datatypes::{Field, Schema};
 use arrow::ipc::reader::StreamDecoder;
-use arrow::ipc::writer::StreamWriter;
+use arrow::ipc::writer::StreamEncoder;
 use tablegate_files::MappedFile;
 use tablegate_store::table::EntityWindow;
 use tablegate_types::error::SqlResult;
@@ -35,24 +35,26 @@ impl ColumnFile {
         if window.columns().is_empty() {
             return Ok(window);
         }
-        let written = to_bytes(&window)?;
-        let bytes = self.0.append(&written).map_err(|error| failed(&error))?;
-        drop(written);
+        let parts = in_parts(&window)?;
+        let bytes = self.0.append(parts.iter().map(Buffer::as_slice)).map_err(|error| failed(&error))?;
+        drop(parts);
         let read = read(&mut Buffer::from(bytes))?;
         self.0.let_go();
         window.moved_to(read.columns()).ok_or_else(damaged)
     }
 }
 
-fn to_bytes(window: &EntityWindow) -> SqlResult<Vec<u8>> {
+/// What is written of a window: its values are not copied for that.
+fn in_parts(window: &EntityWindow) -> SqlResult<Vec<Buffer>> {
     let arrays: Vec<_> = window.columns().iter().map(|(_, column)| column.to_array()).collect();
     let fields = window.columns().iter().zip(&arrays);
     let fields: Vec<_> =
         fields.map(|((name, _), array)| Field::new(name.as_str(), array.data_type().clone(), true)).collect();
     let rows = RecordBatch::try_new(Schema::new(fields).into(), arrays)?;
-    let mut writer = StreamWriter::try_new(Vec::with_capacity(window.values_bytes()), &rows.schema())?;
-    writer.write(&rows)?;
-    Ok(writer.into_inner()?)
+    let mut encoder = StreamEncoder::try_new(&rows.schema())?;
+    let mut parts = encoder.encode(&rows)?;
+    parts.extend(encoder.finish()?);
+    Ok(parts)
 }
 
 fn read(bytes: &mut Buffer) -> SqlResult<RecordBatch> {

@@ -114,10 +114,10 @@ impl TableWrites {
         self.rows.is_untouched() && self.ahead.has_all(&self.columns)
     }
 
-    /// Writes the last of the columns, which are these new rows, ahead of the commit, as far as all others are.
-    pub(super) async fn write_ahead(&mut self, store: &Arc<dyn TableStore>, new: NewEntities) {
+    /// Writes the last of the columns, which are new rows, ahead of the commit, as far as all others are.
+    pub(super) async fn write_ahead(&mut self, store: &Arc<dyn TableStore>) {
         if self.rows.is_untouched() && self.empties_since.is_none() {
-            self.ahead.push(store, &self.relation.stored.name, &self.columns, new).await;
+            self.ahead.push(store, &self.relation.stored.name, &self.columns).await;
         }
     }
 

@@ -258,10 +258,10 @@ impl WriteSet {
         Ok(())
     }
 
-    /// The last columns of a table were these new rows: they are written ahead of the commit, where that can be.
-    pub(crate) async fn write_ahead(&mut self, table: &StoredTable, store: &Arc<dyn TableStore>, new: NewEntities) {
+    /// The last columns of a table were new rows: they are written ahead of the commit, where that can be.
+    pub(crate) async fn write_ahead(&mut self, table: &StoredTable, store: &Arc<dyn TableStore>) {
         if let Some(table) = self.tables.get_mut(table) {
-            table.write_ahead(store, new).await;
+            table.write_ahead(store).await;
         }
     }
 

@@ -145,7 +145,7 @@ impl EdmColumn {
     }
 
     /// About how much memory its values take.
-    pub(super) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let of_texts = |ends: &[i32]| {
             let bytes = ends.last().zip(ends.first()).map_or(0, |(last, first)| last - first);
             usize::try_from(bytes).unwrap_or_default()

@@ -195,6 +195,11 @@ pub(super) fn kernel_of(function: &ScalarUDF) -> Option<&'static Kernel> {
     function.inner().downcast_ref::<Computation>().map(|computation| computation.kernel)
 }
 
+/// Whether a call gives its argument as a value of another type, or of the same with other limits.
+pub(crate) fn is_cast(call: &ScalarFunction) -> bool {
+    kernel_of(&call.func).is_some_and(|kernel| [CAST.name, RELABEL.name, LIMIT.name].contains(&kernel.name))
+}
+
 /// Whether a function is a cast that refuses values.
 pub(super) fn is_refusing_cast(function: &ScalarUDF) -> bool {
     let computation = function.inner().downcast_ref::<Computation>();

@@ -91,10 +91,11 @@ impl DirectRead {
     /// # Errors
     /// None are expected from the call itself. The stream ends with an error when the store or an expression fails.
     pub(super) fn rows(&self, run: &Run<'_>, reads: &Arc<Reads>) -> SqlResult<Option<(RowStream, Length)>> {
-        let outputs = self.outputs.as_ref().map(|outputs| outputs.in_run(run)).transpose()?;
         if let Some(row) = self.row(run.parameters, reads)? {
+            let outputs = self.outputs.as_ref().map(|outputs| outputs.in_run_of_row(run)).transpose()?;
             return Ok(Some((with_outputs(row, outputs), Length::Short)));
         }
+        let outputs = self.outputs.as_ref().map(|outputs| outputs.in_run(run)).transpose()?;
         let plan = self.keys(run)?;
         let Some(cut) = self.cut.in_run(run)? else { return Ok(None) };
         if !plan.is_exact() {
