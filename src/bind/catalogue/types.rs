@@ -121,6 +121,11 @@ pub fn built_in(oid: Oid) -> Option<&'static Type> {
     TYPES.get(&oid)
 }
 
+/// Whether `pg_catalog` has a type of this name.
+pub fn is_built_in(name: &str) -> bool {
+    built_in_named(name).is_some()
+}
+
 /// A type of `pg_catalog`.
 pub(crate) fn built_in_named(name: &str) -> Option<&'static Type> {
     BY_NAME.get(&(PG_CATALOG, name)).and_then(|oid| TYPES.get(oid))

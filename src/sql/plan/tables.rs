@@ -8,6 +8,7 @@ use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
+use tablegate_bind::catalogue::types::is_built_in;
 use tablegate_bind::statement::Syntax;
 use tablegate_bind::{ParsedQuery, QualifiedName};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
@@ -222,6 +223,13 @@ impl Mentions {
             Mentioned::Table(name) => {
                 self.weigh(RELATION_WEIGHT);
                 if !self.tables.contains(&name) {
+                    self.tables.push(name);
+                }
+            }
+            // It may be that of a table's rows.
+            Mentioned::Type(name) => {
+                let is_built_in = name.folded().last().is_some_and(|name| is_built_in(name));
+                if !is_built_in && !self.tables.contains(&name) {
                     self.tables.push(name);
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, ObjectName, Query, Select, Value, Visitor};
+use sqlparser::ast::{DataType, Expr, ObjectName, Query, Select, Value, Visitor};
 use tablegate_bind::QualifiedName;
 use tablegate_bind::statement::Syntax;
 
@@ -13,6 +13,8 @@ pub(crate) enum Mentioned<'m> {
     /// A query, or a SELECT in one.
     Query,
     Table(QualifiedName),
+    /// A type that the parser does not know.
+    Type(QualifiedName),
     Expression,
     /// A part of the name of a column, as it is written.
     Name(&'m str),
@@ -72,6 +74,9 @@ impl Visitor for Walked<'_> {
             Expr::Value(value) => self.value(&value.value),
             Expr::TypedString(typed) => self.value(&typed.value.value),
             Expr::Cube(_) | Expr::Rollup(_) | Expr::GroupingSets(_) => (self.note)(Mentioned::GroupingSets),
+            Expr::Cast { data_type: DataType::Custom(name, modifiers), .. } if modifiers.is_empty() => {
+                (self.note)(Mentioned::Type(QualifiedName::from(name)));
+            }
             Expr::Identifier(ident) => (self.note)(Mentioned::Name(&ident.value)),
             Expr::CompoundIdentifier(parts) => {
                 parts.iter().for_each(|part| (self.note)(Mentioned::Name(&part.value)));

@@ -60,6 +60,9 @@ impl Pass<'_> {
         if from.names_objects() && matches!(to, SqlType::Oid | SqlType::Int4 | SqlType::Int8) {
             return references::as_oid(operand, self.parameters()).coerced(to, self.parameters());
         }
+        if *to == SqlType::Numeric(None) && operand.constant().is_some_and(ScalarValue::is_null) {
+            return literal::null(&ValueType::of(to.clone()));
+        }
         let target = match (to, operand.shape()) {
             // Without a precision it keeps the digits it has.
             (SqlType::Numeric(None), Some(shape)) => shape.value_type(),

@@ -26,6 +26,14 @@ const OF_OBJECTS: &[OfObjects] = &[
     OfObjects { name: "jsonb_to_recordset", objects: "jsonb records", typed: Some("typed_jsonb") },
 ];
 
+/// Functions whose columns are those of a table, and what gives the same where these columns are defined.
+const OF_TABLES: &[(&str, &str)] = &[
+    ("json_populate_record", "json_to_record"),
+    ("jsonb_populate_record", "jsonb_to_record"),
+    ("json_populate_recordset", "json_to_recordset"),
+    ("jsonb_populate_recordset", "jsonb_to_recordset"),
+];
+
 struct OfObjects {
     name: &'static str,
     /// The function that gives the object, or a list of them.
@@ -80,7 +88,7 @@ impl Lowering<'_> {
             if let Some(relation) = self.system.relation_of(name_of(&only.call)) {
                 return self.relation(relation, &only.columns);
             }
-            if !gives_rows(&only.call) && !only.is_defined {
+            if !gives_rows(&only.call) && !only.is_defined && of_table(name_of(&only.call)).is_none() {
                 let value = around.expr(&only.call)?.alias("item0");
                 return Ok(LogicalPlanBuilder::empty(true).project([value])?.build()?);
             }
@@ -119,6 +127,15 @@ impl Lowering<'_> {
         }
         if function.is_defined {
             return self.objects(&called.name, arguments, &function.columns, sides, around);
+        }
+        if let (Some(name), [row, objects]) = (of_table(&called.name), arguments.as_slice()) {
+            if !is_null(row) {
+                let message = format!("{} with a row that is not NULL", called.name);
+                return Err(
+                    SqlError::not_supported(message).with_hint("Put NULL::table there, and fill gaps with coalesce.")
+                );
+            }
+            return self.objects(name, std::slice::from_ref(objects), &function.columns, sides, around);
         }
         let Some(columns) = set_columns(&called.name).filter(|columns| called.gives_rows || columns.len() > 1) else {
             return self.value_as_row(&function.call, sides, around);
@@ -226,6 +243,20 @@ fn name_of(call: &BoundExpr) -> &str {
     match &call.kind {
         ExprKind::Call { function, .. } => &function.name,
         _ => "this function",
+    }
+}
+
+/// What gives the same rows as a function whose columns are those of a table.
+fn of_table(name: &str) -> Option<&'static str> {
+    OF_TABLES.iter().find(|(of_table, _)| *of_table == name).map(|(_, defined)| *defined)
+}
+
+/// Whether it is NULL of any type.
+fn is_null(expr: &BoundExpr) -> bool {
+    match &expr.kind {
+        ExprKind::Constant(literal) => matches!(literal, Literal::Null),
+        ExprKind::Cast { value, .. } => is_null(value),
+        _ => false,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Functions of double precision: roots, powers, logarithms, angles in radians.
 
+use std::f64::consts::LN_2;
+
 use arrow::array::ArrayRef;
 use arrow::datatypes::Float64Type;
 
@@ -40,8 +42,8 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("sinh", &[Float8], Float8, |call| unary(call, |x| Ok(x.sinh()))),
     Overload::new("cosh", &[Float8], Float8, |call| unary(call, |x| Ok(x.cosh()))),
     Overload::new("tanh", &[Float8], Float8, |call| unary(call, |x| Ok(x.tanh()))),
-    Overload::new("asinh", &[Float8], Float8, |call| unary(call, |x| Ok(x.asinh()))),
-    Overload::new("acosh", &[Float8], Float8, |call| unary(call, |x| between(x, 1.0, f64::INFINITY).map(f64::acosh))),
+    Overload::new("asinh", &[Float8], Float8, |call| unary(call, |x| Ok(asinh(x)))),
+    Overload::new("acosh", &[Float8], Float8, |call| unary(call, |x| between(x, 1.0, f64::INFINITY).map(acosh))),
     Overload::new("atanh", &[Float8], Float8, |call| unary(call, |x| between(x, -1.0, 1.0).map(f64::atanh))),
 ];
 
@@ -85,6 +87,18 @@ pub(super) fn between(x: f64, least: f64, greatest: f64) -> SqlResult<f64> {
     if x < least || x > greatest { Err(out_of_range("input is out of range")) } else { Ok(x) }
 }
 
+/// Beside the square of a greater number one is nothing: so fdlibm, and the C library that PostgreSQL calls.
+const ONE_IS_NOTHING: f64 = 268_435_456.0;
+
+fn asinh(x: f64) -> f64 {
+    // The square may be beyond the range.
+    if x.abs() > ONE_IS_NOTHING { (x.abs().ln() + LN_2).copysign(x) } else { x.asinh() }
+}
+
+fn acosh(x: f64) -> f64 {
+    if x > ONE_IS_NOTHING { x.ln() + LN_2 } else { x.acosh() }
+}
+
 fn power(base: f64, exponent: f64) -> SqlResult<f64> {
     if base == 0.0 && exponent < 0.0 {
         return Err(zero_to_negative());
@@ -99,6 +113,17 @@ fn power(base: f64, exponent: f64) -> SqlResult<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn inverses_of_hyperbolic_functions_have_all_of_the_range() {
+        assert_eq!(
+            (asinh(1e308), asinh(-1e308), acosh(1e308)),
+            (709.889355822726, -709.889355822726, 709.889355822726)
+        );
+        assert_eq!((asinh(1.0), acosh(2.0)), (1.0_f64.asinh(), 2.0_f64.acosh()));
+        assert_eq!((asinh(f64::NEG_INFINITY), acosh(f64::INFINITY)), (f64::NEG_INFINITY, f64::INFINITY));
+        assert!(asinh(f64::NAN).is_nan());
+    }
 
     #[test]
     fn powers_leave_the_range_with_an_error() {

@@ -50,6 +50,10 @@ impl Pass<'_> {
                 self.cast_of_catalog(text, &sql_type, around)
             }
             Literal::Read { .. } if sql_type == SqlType::Catalog(CatalogType::Bit) => Err(no_bits()),
+            // The fields that it was read with may not be those of its type any more.
+            Literal::Read { value, .. } if expr.ty.oid == oids::INTERVAL => {
+                Ok(literal::literal(value.clone(), &sql_type))
+            }
             Literal::Read { text, .. } => literal::reading(text, &sql_type, self.parameters()),
             Literal::Text(text) => match &sql_type {
                 SqlType::Numeric(_) => number(text),
