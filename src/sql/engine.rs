@@ -46,6 +46,7 @@ use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
 use super::tx::{Claims, HeldBackSpace, Locks, Serial, WriteSpace};
+use super::window_keys::KeysOfWindows;
 use super::workers::Workers;
 use super::zeros::BothZeros;
 use super::{false_order, guarded_rules, stoppable, tuning};
@@ -423,7 +424,7 @@ fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 /// The same of physical plans.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> =
-        vec![Arc::new(SelfEqualities), Arc::new(CallsInOrder), Arc::new(RangeJoins)];
+        vec![Arc::new(SelfEqualities), Arc::new(KeysOfWindows), Arc::new(CallsInOrder), Arc::new(RangeJoins)];
     let own = PhysicalOptimizer::new().rules;
     rules.extend(with_run_time_filters(false_order::unseen(tuning::without_known_rows(own)), Arc::new(SemiJoins)));
     // The engine's last rule checks the plan.

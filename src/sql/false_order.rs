@@ -34,7 +34,7 @@ pub(crate) struct RealSorts;
 
 impl PhysicalOptimizerRule for RealSorts {
     fn optimize(&self, plan: Plan, _config: &ConfigOptions) -> Result<Plan> {
-        match plan.exists(|node| Ok(node.is::<SortExec>()))? {
+        match plan.exists(|node| Ok(node.is::<SortExec>() || is_of_sets(node)))? {
             true => without_false_notes(plan),
             false => Ok(plan),
         }
@@ -100,11 +100,17 @@ fn hidden(plan: Plan) -> Result<Plan> {
 
 fn with_group_hidden(node: Plan) -> Transformed<Plan> {
     let noted = match node.downcast_ref::<AggregateExec>() {
-        Some(groups) if !groups.group_expr().is_single() => Noted::Nothing,
+        Some(_) if is_of_sets(&node) => Noted::Nothing,
         Some(groups) if *groups.mode() != AggregateMode::Partial => Noted::AllButKeys,
         _ => return Transformed::no(node),
     };
     Transformed::yes(Arc::new(UnseenExec::new(node, noted)) as Plan)
+}
+
+/// Whether it groups by sets: where a column of theirs has one value in all rows, the engine would take the rows of all sets for
+/// sorted by it, and give groups before all of their rows are there.
+fn is_of_sets(node: &Plan) -> bool {
+    node.downcast_ref::<AggregateExec>().is_some_and(|groups| !groups.group_expr().is_single())
 }
 
 /// The plan, whose groups are hidden from sorts, and in which sorts above outer joins do not ask whether their rows are sorted.
@@ -135,8 +141,8 @@ fn optional_sides(node: &Plan) -> Option<[bool; 2]> {
 
 fn shown(plan: Plan) -> Result<Plan> {
     plan.transform_up(|node| match node.downcast_ref::<UnseenExec>() {
-        Some(groups) => Ok(Transformed::yes(Arc::clone(&groups.input))),
-        None => Ok(Transformed::no(node)),
+        Some(unseen) if !unseen.lasts => Ok(Transformed::yes(Arc::clone(&unseen.input))),
+        _ => Ok(Transformed::no(node)),
     })
     .data()
 }
@@ -154,10 +160,17 @@ enum Noted {
 pub(crate) struct UnseenExec {
     input: Plan,
     noted: Noted,
+    /// All rules see it so, and it is run so.
+    lasts: bool,
     properties: Arc<PlanProperties>,
 }
 
 impl UnseenExec {
+    /// Rows of which nothing is noted, nor will be: they are sorted above where they have to be.
+    pub(crate) fn lasting(input: Plan) -> Self {
+        Self { lasts: true, ..Self::new(input, Noted::Nothing) }
+    }
+
     fn new(input: Plan, noted: Noted) -> Self {
         let of_rows = match &noted {
             Noted::AllButKeys => input.equivalence_properties().clone().with_constraints(Constraints::default()),
@@ -170,12 +183,12 @@ impl UnseenExec {
             input.pipeline_behavior(),
             input.boundedness(),
         );
-        Self { input, noted, properties: Arc::new(properties) }
+        Self { input, noted, lasts: false, properties: Arc::new(properties) }
     }
 
     /// The same over another input.
     fn over(&self, input: Plan) -> Result<Self> {
-        Ok(Self::new(input, self.noted.clone()))
+        Ok(Self { lasts: self.lasts, ..Self::new(input, self.noted.clone()) })
     }
 }
 
@@ -199,7 +212,7 @@ impl ExecutionPlan for UnseenExec {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        vec![!self.lasts]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {

@@ -72,6 +72,7 @@ mod tuning;
 mod turns;
 mod tx;
 mod views;
+mod window_keys;
 mod workers;
 mod zeros;
 

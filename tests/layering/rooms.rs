@@ -48,6 +48,7 @@ const ROOMS: &[&str] = &[
     "false_order",
     "lost_order",
     "self_equal",
+    "window_keys",
     "zeros",
     "empty_rows",
     "many_wanted",

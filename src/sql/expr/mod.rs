@@ -44,7 +44,9 @@ mod windows;
 
 pub(super) use aggregates::{comparable, listed_of, rectangular, sorts_itself};
 pub(super) use catalog_functions::{CatalogFunctions, SETTING_BY_ROW};
-pub(super) use fold::{constants, folded, folded_over, has_constant_part, is_foldable, is_immutable_cast, unaliased};
+pub(super) use fold::{
+    constants, folded, folded_over, has_constant_part, is_coalesce, is_foldable, is_immutable_cast, unaliased,
+};
 pub(super) use kernels::{Choice, Found, choice_of, is_cast};
 pub(super) use literal::literal;
 pub(super) use operand::known_as;

@@ -76,19 +76,23 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Those among expressions that are assigned; `None` where of one it is not known what it is before it is computed: a numeric has
-    /// the digits of its value.
+    /// Those among expressions that are assigned; `None` where one has no type.
     pub(super) fn all(exprs: &[Expr], receivers: &[Receiver]) -> Option<Vec<Self>> {
         let mut given = Vec::new();
         for (receiver, Receiver { place, .. }) in receivers.iter().enumerate().filter(|(_, r)| !r.untyped) {
             let Expr::Placeholder(placeholder) = unaliased(exprs.get(*place)?) else { continue };
             let sql_type = SqlType::of_field(placeholder.field.as_ref()?);
-            if matches!(sql_type, SqlType::Numeric(_)) {
-                return None;
-            }
             given.push(Self { receiver, parameter: parameter_number(&placeholder.id)?.checked_sub(1)?, sql_type });
         }
         Some(given)
+    }
+
+    /// The type of its value in a run: a numeric has the digits of its value.
+    fn type_of(&self, value: &ScalarValue) -> SqlType {
+        match self.sql_type {
+            SqlType::Numeric(_) => SqlType::of_arrow(&value.data_type()),
+            ref other => other.clone(),
+        }
     }
 }
 
@@ -117,15 +121,16 @@ pub(super) fn check_given(
     let constants = constants(plan);
     for (number, receiver) in receivers.iter().enumerate().filter(|(_, receiver)| !receiver.untyped) {
         let constant = constants.iter().find(|(place, ..)| *place == receiver.place);
-        let constant = constant.map(|(_, value, from)| (*value, from));
+        let constant = constant.map(|(_, value, from)| (*value, from.clone()));
         let known = constant.or_else(|| {
             let given = given.iter().find(|given| given.receiver == number)?;
-            Some((parameters.get(given.parameter)?, &given.sql_type))
+            let value = parameters.get(given.parameter)?;
+            Some((value, given.type_of(value)))
         });
         if let Some((value, from)) = known
-            && is_immutable_cast(from, &receiver.sql_type)
+            && is_immutable_cast(&from, &receiver.sql_type)
         {
-            receiver.check_value(value, from, style)?;
+            receiver.check_value(value, &from, style)?;
         }
     }
     Ok(())

@@ -4,12 +4,14 @@
 use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::logical_expr::{Case, Expr, LogicalPlan};
 use tablegate_types::error::SqlResult;
 
 use super::outputs::{Condition, Outputs, Run, SHORT_ROWS, is_of_run};
 use crate::aside::aside_unless;
 use crate::engine::Engine;
+use crate::expr::is_coalesce;
 
 /// A query that gives a row of each of its rows, or of those that its condition leaves.
 #[derive(Debug)]
@@ -32,14 +34,16 @@ impl OverRows {
         let state = engine.state();
         let analyzed = state.analyzer().execute_and_check(plan.clone(), state.config_options(), |_, _| {})?;
         let Some(Parts { exprs, condition, rows }) = Parts::of(&analyzed) else { return Ok(None) };
-        for expr in exprs.iter().chain(condition) {
+        let exprs = exprs.iter().map(with_cases).collect::<Result<Vec<_>>>()?;
+        let condition = condition.map(with_cases).transpose()?;
+        for expr in exprs.iter().chain(&condition) {
             if !is_of_run(expr)? {
                 return Ok(None);
             }
         }
         let read = rows.schema();
-        let condition = condition.map(|condition| Condition::of(condition, read, engine));
-        let outputs = Outputs::of(exprs, read, analyzed.schema().inner(), engine)?;
+        let condition = condition.map(|condition| Condition::of(&condition, read, engine));
+        let outputs = Outputs::of(&exprs, read, analyzed.schema().inner(), engine)?;
         Ok(Some(Self { condition: condition.transpose()?, outputs }))
     }
 
@@ -62,6 +66,20 @@ impl OverRows {
         let is_quick = self.condition.as_ref().is_none_or(Condition::is_quick) && self.outputs.is_quick();
         aside_unless(is_quick, || batches.iter().map(computed).collect())
     }
+}
+
+/// An expression with CASE for each COALESCE, which the engine computes as one: its optimizer says so, which does not see this one.
+fn with_cases(expr: &Expr) -> Result<Expr> {
+    let with_case = |part| match part {
+        Expr::ScalarFunction(mut call) if is_coalesce(&call) && !call.args.is_empty() => {
+            let last = call.args.pop().map(Box::new);
+            let given = call.args.into_iter();
+            let branches = given.map(|value| (Box::new(value.clone().is_not_null()), Box::new(value))).collect();
+            Ok(Transformed::yes(Expr::Case(Case::new(None, branches, last))))
+        }
+        other => Ok(Transformed::no(other)),
+    };
+    expr.clone().transform_up(with_case).data()
 }
 
 /// The parts of a plan that is a list over rows, or over some of them.

@@ -88,6 +88,6 @@ pub(super) fn is_constant_null(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(value, _) if value.is_null())
 }
 
-pub(super) fn is_coalesce(call: &ScalarFunction) -> bool {
+pub(crate) fn is_coalesce(call: &ScalarFunction) -> bool {
     call.func.name() == "coalesce"
 }

@@ -23,6 +23,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
+pub(crate) use self::foldable::is_coalesce;
 pub(crate) use self::immutable::is_immutable_cast;
 use super::typed::ValueType;
 

@@ -371,6 +371,11 @@ impl Pass<'_> {
         for bound in [&frame.start, &frame.end] {
             let (FrameBound::Preceding(offset) | FrameBound::Following(offset)) = bound else { continue };
             let mut operand = self.operand(key.clone(), around.schema())?;
+            if *operand.sql_type() == SqlType::Float4 {
+                // Distances are of double precision, and so is what is computed with them.
+                *key = operand.converted_to(&ValueType::of(SqlType::Float8), self.parameters())?;
+                continue;
+            }
             if matches!(operand.sql_type(), SqlType::Int2 | SqlType::Int4 | SqlType::Int8) {
                 // A distance may be greater than any number of the type.
                 let wide = operand.converted_to(&ValueType::of(SqlType::Numeric(Some((38, 0)))), self.parameters())?;
