@@ -13,7 +13,7 @@ use tablegate_types::error::{SqlError, SqlResult};
 
 use super::level::{Around, Level};
 use super::{Lowering, add_parts, columns_of, with_parts};
-use crate::expr::{is_number_of_set, printed};
+use crate::expr::{has_constant_part, is_coalesce, is_number_of_set, printed, unaliased};
 use crate::syntax::unique_names;
 
 /// Columns that no query can name: by which groups a row of a grouping set is not grouped, and its copies.
@@ -35,15 +35,21 @@ impl Lowering<'_> {
         level: &Level<'_>,
     ) -> SqlResult<(LogicalPlan, Vec<Expr>)> {
         let grouping = &level.query.grouping;
-        let input =
-            if grouping.sets.is_empty() { input } else { told_apart(input, &mut exprs, &mut having, &grouping.keys)? };
+        let (mut asked, asked_names): (Vec<Expr>, Vec<String>) = level.take_asked().into_iter().unzip();
+        let mut names_sets = !grouping.sets.is_empty();
+        for expr in exprs.iter().chain(&having).chain(&asked) {
+            names_sets = names_sets || expr.exists(|part| Ok(asks_for_set(part)))?;
+        }
+        let input = match names_sets {
+            false => input,
+            true => told_apart(input, &mut exprs, having.iter_mut().chain(&mut asked), &grouping.keys)?,
+        };
         let mut groups: Vec<Expr> = Vec::with_capacity(grouping.keys.len());
         for key in &grouping.keys {
             if !groups.contains(&exprs[*key]) {
                 groups.push(exprs[*key].clone());
             }
         }
-        let (asked, asked_names): (Vec<Expr>, Vec<String>) = level.take_asked().into_iter().unzip();
         let mut aggregates: Vec<Expr> = Vec::new();
         for expr in exprs.iter().chain(&having).chain(&asked) {
             found(expr, input.schema(), &mut groups, &mut aggregates)?;
@@ -165,18 +171,19 @@ impl Lowering<'_> {
 
 /// The rows with a column of its own for each key that is written as another one is: a set may have one of them without the
 /// other. And for each that is written anew before it runs: the columns of a set are found by what is written.
-fn told_apart(
+fn told_apart<'e>(
     input: LogicalPlan,
     exprs: &mut [Expr],
-    having: &mut Option<Expr>,
+    others: impl Iterator<Item = &'e mut Expr>,
     keys: &[usize],
 ) -> Result<LogicalPlan> {
+    let mut others: Vec<&mut Expr> = others.collect();
     let mut copies = Vec::new();
     for (at, key) in keys.iter().enumerate() {
         if is_written_anew(&exprs[*key])? {
             let (expr, name) = (exprs[*key].clone(), format!("{KEY}{at}"));
             let column = |part: &Expr| (*part == expr).then(|| Expr::Column(Column::from_name(name.clone())));
-            for part in exprs.iter_mut().chain(having.as_mut()) {
+            for part in exprs.iter_mut().chain(others.iter_mut().map(|other| &mut **other)) {
                 *part = with_parts(std::mem::take(part), &column)?;
             }
             copies.push(expr.alias(name));
@@ -195,18 +202,16 @@ fn told_apart(
     Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(input))?))
 }
 
-/// Whether an expression has parameters, or sub-queries.
+/// Whether the optimizer may write an expression in another way: one that has parameters, sub-queries, conditions, or constants that
+/// are computed.
 fn is_written_anew(expr: &Expr) -> Result<bool> {
-    expr.exists(|part| {
-        Ok(matches!(
-            part,
-            Expr::Placeholder(_)
-                | Expr::ScalarSubquery(_)
-                | Expr::Exists(_)
-                | Expr::InSubquery(_)
-                | Expr::SetComparison(_)
-        ))
-    })
+    let is_kept = |part: &Expr| match part {
+        Expr::Column(_) | Expr::Literal(..) | Expr::Alias(_) | Expr::Cast(_) => true,
+        Expr::ScalarFunction(call) => !is_coalesce(call),
+        Expr::BinaryExpr(binary) => binary.op.is_numerical_operators(),
+        _ => false,
+    };
+    Ok(expr.exists(|part| Ok(!is_kept(part)))? || has_constant_part(expr)?)
 }
 
 /// The columns of groups and aggregates, without the engine's own.
@@ -217,7 +222,7 @@ fn shown_columns(plan: &LogicalPlan) -> impl Iterator<Item = Expr> + '_ {
 
 /// Whether it asks by what a row is grouped.
 fn asks_for_set(aggregate: &Expr) -> bool {
-    matches!(aggregate.clone().unalias(), Expr::AggregateFunction(call) if call.func.name() == "grouping")
+    matches!(unaliased(aggregate), Expr::AggregateFunction(call) if call.func.name() == "grouping")
 }
 
 /// Adds the aggregates in an expression; and columns beside them, which the groups determine: the binder has seen to that.
