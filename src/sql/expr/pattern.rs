@@ -1,9 +1,9 @@
-//! Patterns of LIKE in the form that the engine has: with a backslash.
+//! Patterns of LIKE in the form that the engine has, with a backslash; or walked along, where each row has its own.
 
 use datafusion::logical_expr::expr::Like;
 use datafusion::logical_expr::{Expr, lit};
 
-use super::kernels::{Computation, ILIKE_UNENDED, LIKE_UNENDED};
+use super::kernels::{Computation, ILIKE_UNENDED, LIKE_EACH, LIKE_UNENDED, NOT_LIKE_EACH};
 use super::typed::ValueType;
 
 /// `text LIKE pattern`. A text that reaches a backslash at the end of the pattern is an error, which is found in another way.
@@ -13,6 +13,10 @@ pub(super) fn like(text: Expr, pattern: Expr, negated: bool, case_insensitive: b
         let reached = lit(format!("{start}_%"));
         let matches = Computation::call(kernel, None, ValueType::boolean(), vec![text, reached]);
         return if negated { Expr::Not(Box::new(matches)) } else { matches };
+    }
+    if pattern.any_column_refs() && !case_insensitive {
+        let (kernel, symbol) = if negated { (&NOT_LIKE_EACH, "!~~") } else { (&LIKE_EACH, "~~") };
+        return Computation::call(kernel, Some(symbol), ValueType::boolean(), vec![text, pattern]);
     }
     Expr::Like(Like::new(negated, Box::new(text), Box::new(pattern), None, case_insensitive))
 }

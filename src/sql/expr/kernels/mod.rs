@@ -17,6 +17,7 @@ mod record;
 mod sort_key;
 mod sorted_set;
 mod text;
+mod wildcards;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -64,6 +65,7 @@ pub(super) use self::sorted_set::{
     PERCENTILES_DISC,
 };
 pub(super) use self::text::{ILIKE_UNENDED, LIKE_UNENDED, STARTS_WITH};
+pub(super) use self::wildcards::{LIKE_EACH, NOT_LIKE_EACH};
 use super::fold::is_immutable_cast;
 use super::printed::{bare, called};
 use super::typed::ValueType;

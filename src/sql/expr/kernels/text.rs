@@ -22,10 +22,13 @@ fn unended(operands: &Operands<'_>, like: Compare) -> SqlResult<ArrayRef> {
     let (text, start) = (operands.get(0)?.cast(&DataType::Utf8)?, operands.get(1)?.cast(&DataType::Utf8)?);
     let reached = like(&*text.datum(), &*start.datum())?;
     if reached.true_count() > 0 {
-        let message = "LIKE pattern must not end with escape character";
-        return Err(SqlError::new(ErrorKind::InvalidEscape, message));
+        return Err(unended_pattern());
     }
     Ok(Arc::new(reached))
+}
+
+pub(super) fn unended_pattern() -> Box<SqlError> {
+    SqlError::new(ErrorKind::InvalidEscape, "LIKE pattern must not end with escape character")
 }
 
 fn starts_with(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
