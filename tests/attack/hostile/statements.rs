@@ -44,7 +44,7 @@ const SPILLED: &str =
 
 const SORTED: &str =
     "Rows that are put on disk are put in order beside those that are kept, which the engine does not count.";
-const ON_THEIR_WAY: &str = "Of each client three batches, of 8 MiB of texts, are on their way from the query into the transaction, which nobody counts.";
+const ON_THEIR_WAY: &str = "Of each client three batches of 8 MiB of texts are on their way from the query into the transaction, and 32 MiB of rows, which come in no order, wait to be sorted for the table that is empty: nobody counts these.";
 const COMMITTED: &str = "What is committed is in memory once more until it is in files, whatever queries may take.";
 
 use Way::{Deaf, Each, Halves, Line, Lines, Long, Parameter, Parameters, Prepare, Say};
@@ -209,7 +209,7 @@ pub(super) const HOSTILE: &[Hostile] = &[
     },
     Hostile {
         also: &["23505"],
-        ..beyond("a transaction of 900,000 rows of 1 KB", 128, ON_THEIR_WAY, Say(&["SET egt.mode = observe", "BEGIN", "INSERT INTO sink SELECT -a - {n}000000, repeat('y', 1000) FROM generate_series(1, 900000) a", "ROLLBACK"]))
+        ..beyond("a transaction of 900,000 rows of 1 KB", 224, ON_THEIR_WAY, Say(&["SET egt.mode = observe", "BEGIN", "INSERT INTO sink SELECT -a - {n}000000, repeat('y', 1000) FROM generate_series(1, 900000) a", "ROLLBACK"]))
     },
     also("a change of each row", &["40001", "40P01"], Say(&["SET egt.mode = observe", "BEGIN", "UPDATE big SET t = t || 'x' RETURNING t", "ROLLBACK"])),
     may("FOR UPDATE of a cross join", Say(&["BEGIN", "SELECT a.t, b.t FROM big a, big b FOR SHARE", "ROLLBACK"])),
