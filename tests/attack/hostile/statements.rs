@@ -202,7 +202,7 @@ pub(super) const HOSTILE: &[Hostile] = &[
         also: &["40001"],
         ..beyond(
             "a transaction of 100,000 rows, committed",
-            160,
+            224,
             COMMITTED,
             Say(&["SET egt.mode = observe", "BEGIN", "INSERT INTO sink SELECT -a - {n}000000, repeat('y', 1000) FROM generate_series(1, 100000) a", "COMMIT"]),
         )
