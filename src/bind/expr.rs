@@ -350,8 +350,8 @@ impl BoundExpr {
         self.ty.oid == oids::UNKNOWN
     }
 
-    /// NULL as it is written, without a type.
-    pub(crate) fn is_null_literal(&self) -> bool {
+    /// NULL as it is written, of whatever type.
+    pub fn is_null_literal(&self) -> bool {
         matches!(self.kind, ExprKind::Constant(Literal::Null))
     }
 

@@ -66,8 +66,7 @@ impl EncodedRows {
         let rows = entities.len();
         let mut forms = Forms::new(entities.columns());
         let mut keys = EncodedKeys::with_capacity(rows);
-        let values_bytes: usize = entities.columns().iter().map(|(_, column)| column.bytes()).sum();
-        let (mut values, mut encoded) = (Vec::with_capacity(values_bytes), Vec::with_capacity(rows));
+        let (mut values, mut encoded) = (Vec::with_capacity(entities.values_bytes()), Vec::with_capacity(rows));
         for index in 0..entities.transactions() {
             for place in entities.transaction(index) {
                 let (partition, row) = entities.keys().pair(place);

@@ -4,7 +4,6 @@ use tablegate_types::quoting::quote_ident;
 
 use super::over_rows::direction;
 use super::query::QueryPrinter;
-use crate::expr::{BoundExpr, ExprKind, Literal};
 use crate::query::bound::{BoundWindow, Frame, FrameBound, FrameExclusion, FrameUnit, Grouping, GroupingSet, SortItem};
 
 impl QueryPrinter<'_> {
@@ -166,7 +165,7 @@ impl QueryPrinter<'_> {
             }
             Some(limit) => {
                 self.clause(" LIMIT ", 0);
-                if is_null(limit) {
+                if limit.is_null_literal() {
                     self.out.push("ALL");
                 } else {
                     self.out.expr(limit, false);
@@ -184,8 +183,4 @@ fn add_sets<'s>(sets: &'s [GroupingSet], flat: &mut Vec<&'s GroupingSet>) {
             other => flat.push(other),
         }
     }
-}
-
-fn is_null(expr: &BoundExpr) -> bool {
-    matches!(expr.kind, ExprKind::Constant(Literal::Null))
 }

@@ -10,7 +10,7 @@ use tablegate_store::model::TableName;
 use tablegate_store::table::{EntityWindow, NewEntities, SealedRows, StagedRows, StoreError, TableStore};
 
 use super::ahead::Ahead;
-use super::column_writes::{ColumnWindow, ColumnWrites};
+use super::column_writes::ColumnWrites;
 
 /// Nothing is written ahead of fewer windows: they are as soon written at the commit.
 const LEAST_WINDOWS: usize = 2;
@@ -29,23 +29,19 @@ impl AheadOfCommit {
     /// The last window of `columns`, which are all that is written to the table, has just come, and has new rows.
     pub(super) async fn push(&mut self, store: &Arc<dyn TableStore>, table: &TableName, columns: &ColumnWrites) {
         let windows = columns.windows();
-        let new = |window: &Arc<ColumnWindow>| window.entities().as_new().cloned();
-        match &mut self.0 {
-            Some(begun) if begun.windows + 1 == windows.len() => {
-                if let Some(last) = windows.last().and_then(new) {
-                    begun.push(last).await;
-                }
-            }
-            None if windows.len() == LEAST_WINDOWS && columns.are_new() => {
-                let ahead = Ahead::begin(Arc::clone(store), table.clone());
-                let mut begun = Begun { ahead, windows: 0 };
-                for window in windows.iter().filter_map(new) {
-                    begun.push(window).await;
-                }
-                self.0 = Some(begun);
-            }
+        let goes_on = match &self.0 {
+            Some(begun) => begun.windows + 1 == windows.len(),
+            None => windows.len() == LEAST_WINDOWS && columns.are_new(),
+        };
+        if !goes_on {
             // What came between was not handed over.
-            _ => self.0 = None,
+            self.0 = None;
+            return;
+        }
+        let begin = || Begun { ahead: Ahead::begin(Arc::clone(store), table.clone()), windows: 0 };
+        let begun = self.0.get_or_insert_with(begin);
+        for new in windows[begun.windows..].iter().filter_map(|window| window.entities().as_new()) {
+            begun.push(new.clone()).await;
         }
     }
 

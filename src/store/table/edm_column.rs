@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::TypeSet;
 use super::columns::timestamp_type;
 use crate::model::limits::{BINARY_MAX_BYTES, STRING_MAX_UTF16_UNITS};
-use crate::model::{EdmDateTime, EdmRef, EdmType};
+use crate::model::{EdmDateTime, EdmRef, EdmType, PropertyName};
 
 /// The values of one property: NULL where an entity does not have it.
 #[derive(Debug, Clone)]
@@ -145,7 +145,7 @@ impl EdmColumn {
     }
 
     /// About how much memory its values take.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let of_texts = |ends: &[i32]| {
             let bytes = ends.last().zip(ends.first()).map_or(0, |(last, first)| last - first);
             usize::try_from(bytes).unwrap_or_default()
@@ -174,4 +174,9 @@ impl EdmColumn {
             _ => true,
         }
     }
+}
+
+/// About how much memory the values of columns take.
+pub(super) fn values_bytes(columns: &[(PropertyName, EdmColumn)]) -> usize {
+    columns.iter().map(|(_, column)| column.bytes()).sum()
 }

@@ -2,6 +2,7 @@
 
 use arrow::array::{Array as _, ArrayRef, UInt64Array};
 
+use super::edm_column::values_bytes;
 use super::{Batch, BatchError, EdmColumn, KnownChange, KnownEntities, NewEntities};
 use crate::model::{EntityKeys, PropertyName, TableName};
 
@@ -77,7 +78,7 @@ impl EntityWindow {
 
     /// About how much memory the values take.
     pub fn values_bytes(&self) -> usize {
-        self.columns().iter().map(|(_, column)| column.bytes()).sum()
+        values_bytes(self.columns())
     }
 
     /// How much memory all but the values takes.

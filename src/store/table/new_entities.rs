@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::division::Division;
-use super::edm_column::EdmColumn;
+use super::edm_column::{EdmColumn, values_bytes};
 use super::{Batch, BatchError, Operation, Refusals, StoreError, payload};
 use crate::model::{Entity, EntityKeys, Properties, PropertyName, TableName};
 
@@ -44,6 +44,11 @@ impl NewEntities {
 
     pub fn columns(&self) -> &[(PropertyName, EdmColumn)] {
         &self.columns
+    }
+
+    /// About how much memory the values take.
+    pub fn values_bytes(&self) -> usize {
+        values_bytes(&self.columns)
     }
 
     /// Their keys in the same transactions, for a store that has made its own bytes of their values.

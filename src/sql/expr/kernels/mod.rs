@@ -169,7 +169,7 @@ impl Computation {
     pub(super) fn printed(&self, operands: Vec<String>) -> String {
         match (self.kernel.name, self.symbol, operands.as_slice()) {
             (kernel, _, [operand]) if kernel == RELABEL.name && !self.is_declared => operand.clone(),
-            (kernel, _, [operand]) if [CAST.name, RELABEL.name, LIMIT.name].contains(&kernel) => {
+            (_, _, [operand]) if gives_argument(self.kernel) => {
                 format!("({})::{}", bare(operand), name(&self.result.sql_type))
             }
             (_, Some(symbol), [operand]) => format!("({symbol} {operand})"),
@@ -199,7 +199,11 @@ pub(super) fn kernel_of(function: &ScalarUDF) -> Option<&'static Kernel> {
 
 /// Whether a call gives its argument as a value of another type, or of the same with other limits.
 pub(crate) fn is_cast(call: &ScalarFunction) -> bool {
-    kernel_of(&call.func).is_some_and(|kernel| [CAST.name, RELABEL.name, LIMIT.name].contains(&kernel.name))
+    kernel_of(&call.func).is_some_and(gives_argument)
+}
+
+fn gives_argument(kernel: &Kernel) -> bool {
+    [CAST.name, RELABEL.name, LIMIT.name].contains(&kernel.name)
 }
 
 /// Whether a function is a cast that refuses values.

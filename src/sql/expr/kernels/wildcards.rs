@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::DataType;
 use tablegate_types::error::SqlResult;
 
+use super::operands::Operand;
 use super::text::unended_pattern;
 use super::{Kernel, Operands};
 
@@ -16,20 +17,17 @@ pub(crate) static NOT_LIKE_EACH: Kernel =
 
 fn each(operands: &Operands<'_>, negated: bool) -> SqlResult<ArrayRef> {
     let (texts, patterns) = (operands.get(0)?.cast(&DataType::Utf8)?, operands.get(1)?.cast(&DataType::Utf8)?);
-    let rows = operands.rows();
-    let at = |array: &StringArray, row: usize| {
-        // A constant stands for all rows.
-        let row = if array.len() == 1 { 0 } else { row };
-        array.is_valid(row).then_some(row)
-    };
-    let (texts, patterns) = (texts.array.as_string::<i32>(), patterns.array.as_string::<i32>());
-    let mut found = Vec::with_capacity(rows);
-    for row in 0..rows {
-        let pair = at(texts, row).zip(at(patterns, row));
-        let matched = pair.map(|(text, pattern)| is_like(texts.value(text), patterns.value(pattern)));
-        found.push(matched.transpose()?.map(|matched| matched != negated));
-    }
-    Ok(Arc::new(BooleanArray::from(found)) as ArrayRef)
+    let matches = (0..operands.rows()).map(|row| {
+        let (Some(text), Some(pattern)) = (text_of(&texts, row), text_of(&patterns, row)) else { return Ok(None) };
+        Ok(Some(is_like(text, pattern)? != negated))
+    });
+    let matches: BooleanArray = matches.collect::<SqlResult<_>>()?;
+    Ok(Arc::new(matches))
+}
+
+fn text_of(operand: &Operand, row: usize) -> Option<&str> {
+    let (texts, place) = (operand.array.as_string::<i32>(), operand.place(row));
+    texts.is_valid(place).then(|| texts.value(place))
 }
 
 /// Whether a text matches a pattern: `%` is any characters, `_` is one, and a backslash takes the one behind it as it is.
@@ -97,6 +95,7 @@ fn character(first: u8) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::StringArray;
     use arrow::compute::kernels::comparison::like;
     use proptest::prelude::*;
     use tablegate_types::error::ErrorKind;

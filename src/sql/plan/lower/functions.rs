@@ -129,7 +129,7 @@ impl Lowering<'_> {
             return self.objects(&called.name, arguments, &function.columns, sides, around);
         }
         if let (Some(name), [row, objects]) = (of_table(&called.name), arguments.as_slice()) {
-            if !is_null(row) {
+            if !row.is_null_literal() {
                 let message = format!("{} with a row that is not NULL", called.name);
                 return Err(
                     SqlError::not_supported(message).with_hint("Put NULL::table there, and fill gaps with coalesce.")
@@ -249,15 +249,6 @@ fn name_of(call: &BoundExpr) -> &str {
 /// What gives the same rows as a function whose columns are those of a table.
 fn of_table(name: &str) -> Option<&'static str> {
     OF_TABLES.iter().find(|(of_table, _)| *of_table == name).map(|(_, defined)| *defined)
-}
-
-/// Whether it is NULL of any type.
-fn is_null(expr: &BoundExpr) -> bool {
-    match &expr.kind {
-        ExprKind::Constant(literal) => matches!(literal, Literal::Null),
-        ExprKind::Cast { value, .. } => is_null(value),
-        _ => false,
-    }
 }
 
 /// Whether it gives rows, or one of several columns.
