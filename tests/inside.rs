@@ -3,6 +3,7 @@
 //! A suite is a module, so `cargo test --test inside wire::` runs one of them. They share the process: no test may change
 //! its environment, its folder, its panic hook or what is logged where.
 
+mod block_rows;
 mod bulk_writes;
 mod constant_rows;
 mod copy;

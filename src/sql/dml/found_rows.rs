@@ -14,6 +14,8 @@ use crate::batches::all_keys_of_batch;
 
 /// So many are enough.
 const ROWS_ENOUGH: usize = 4_096;
+/// So many where some are new rows that the block has written as columns: whole columns are written in the place of these.
+const OWN_ROWS_ENOUGH: usize = 32_768;
 /// So much memory is enough, however few rows they are.
 const BYTES_ENOUGH: usize = 8 * 1024 * 1024;
 
@@ -34,7 +36,8 @@ impl FoundRows {
         self.rows += batch.num_rows();
         self.bytes += batch.get_array_memory_size();
         self.batches.push(batch);
-        let is_enough = self.rows >= ROWS_ENOUGH || self.bytes >= BYTES_ENOUGH || !writes.takes_known();
+        let rows_enough = if writes.has_met_own_columns { OWN_ROWS_ENOUGH } else { ROWS_ENOUGH };
+        let is_enough = self.rows >= rows_enough || self.bytes >= BYTES_ENOUGH || !writes.takes_known();
         if is_enough { self.take() } else { Ok(None) }
     }
 

@@ -47,11 +47,12 @@ impl Writes<'_> {
         strength: LockStrength,
     ) -> SqlResult<(RecordBatch, MetChanges)> {
         let mut met = MetChanges::default();
-        if !self.locks_early() {
+        if !self.locks_early() || batch.num_rows() == 0 {
             return Ok((batch, met));
         }
         let versions = etags_of(&batch)?;
-        if self.hold_found(&all_keys_of_batch(&batch)?, &versions, strength)? {
+        let keys = all_keys_of_batch(&batch)?;
+        if self.hold_found(&keys, &versions, strength)? {
             return Ok((batch, met));
         }
         let keys = keys_of_batch(&batch)?;

@@ -49,6 +49,8 @@ pub(crate) struct Writes<'a> {
     has_several_changes: bool,
     /// A row was found that the transaction has written before.
     pub(super) has_met_own: bool,
+    /// New rows were found that the transaction has written as columns.
+    pub(super) has_met_own_columns: bool,
     /// Rows of the statement were collected as columns already: few that come behind them are columns, too.
     pub(super) has_columns: bool,
     locks_early: bool,
@@ -68,7 +70,8 @@ impl<'a> Writes<'a> {
     pub(crate) fn new(engine: &Engine, relation: Arc<Relation>, reads: Arc<Reads>, mode: WriteMode<'a>) -> Self {
         let changed = ChangedKeys::new(engine.memory("keys of changed rows"));
         let (now, pace, held_back) = (engine.now(), Pace::begin(), Arc::clone(engine.held_back()));
-        let (has_several_changes, has_met_own, has_columns, locks_early) = (false, false, false, false);
+        let (has_several_changes, has_columns, locks_early) = (false, false, false);
+        let (has_met_own, has_met_own_columns) = (false, false);
         Self {
             relation,
             reads,
@@ -77,6 +80,7 @@ impl<'a> Writes<'a> {
             changed,
             has_several_changes,
             has_met_own,
+            has_met_own_columns,
             has_columns,
             locks_early,
             ahead: ReadAhead::default(),
@@ -116,6 +120,7 @@ impl<'a> Writes<'a> {
     pub(crate) fn aim_at(&mut self, relation: &Arc<Relation>) {
         self.relation = relation.clone();
         self.ahead = ReadAhead::default();
+        self.has_met_own_columns = false;
     }
 
     /// Several parts of the statement change rows, maybe the same ones.

@@ -1,7 +1,6 @@
 //! The transaction's own writes over what the store scans: what it wrote is seen, what it deleted is not.
 
 use std::cmp::Ordering;
-use std::iter::Peekable;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, StringArray};
@@ -10,10 +9,10 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result};
 use futures::stream::{BoxStream, Fuse};
 use futures::{StreamExt, stream};
-use tablegate_store::table::{Direction, EntityColumns, KeyRange, ScanColumns, ScanStream, StoreError};
+use tablegate_store::table::{Direction, EntityColumns, KeyRange, ScanColumns, ScanStream};
 
 use super::run::external;
-use crate::tx::{NetWrite, OwnEntries, OwnWrites};
+use crate::tx::{OwnEntries, OwnWrites};
 
 /// Merges the own writes that lie in `ranges` into a scan of them. PartitionKey and RowKey are the scan's first columns.
 /// At most `batch_rows` own rows are held at a time.
@@ -25,7 +24,7 @@ pub(super) fn merge(
     direction: Direction,
     batch_rows: usize,
 ) -> BoxStream<'static, Result<RecordBatch>> {
-    let own = own.range(ranges, direction).peekable();
+    let own = own.range(ranges, direction);
     let overlay =
         Overlay { scan: scan.fuse(), current: None, own, columns: Arc::clone(columns), direction, batch_rows };
     let batches = stream::try_unfold(overlay, |mut overlay| async move {
@@ -39,7 +38,7 @@ struct Overlay {
     scan: Fuse<ScanStream>,
     /// A batch of the store, and the row to go on with.
     current: Option<(RecordBatch, usize)>,
-    own: Peekable<OwnEntries>,
+    own: OwnEntries,
     columns: Arc<ScanColumns>,
     direction: Direction,
     batch_rows: usize,
@@ -65,10 +64,9 @@ impl Overlay {
         let (partitions, rows): (&StringArray, &StringArray) =
             (batch.column(0).as_string(), batch.column(1).as_string());
         let mut own = EntityColumns::new(Arc::clone(&self.columns));
-        let mut own_rows = 0;
         let mut picked = Vec::with_capacity(batch.num_rows() - from);
         let mut index = from;
-        while index < batch.num_rows() && own_rows < self.batch_rows {
+        while index < batch.num_rows() && !own.is_full(self.batch_rows) {
             let side = self.next_against((partitions.value(index), rows.value(index)));
             if side == Ordering::Greater {
                 picked.push((0, index));
@@ -78,8 +76,7 @@ impl Overlay {
             // The new version stands for the stored one.
             index += usize::from(side == Ordering::Equal);
             if self.push_next(&mut own)? {
-                picked.push((1, own_rows));
-                own_rows += 1;
+                picked.push((1, own.rows() - 1));
             }
         }
         if picked.is_empty() || index < batch.num_rows() {
@@ -88,7 +85,7 @@ impl Overlay {
         if picked.is_empty() {
             return Ok(None);
         }
-        if picked.len() == batch.num_rows() && own_rows == 0 {
+        if picked.len() == batch.num_rows() && own.is_empty() {
             return Ok(Some(batch));
         }
         let own =
@@ -99,28 +96,23 @@ impl Overlay {
     /// Own rows behind everything the store has.
     fn rest(&mut self) -> Result<Option<RecordBatch>> {
         let mut own = EntityColumns::new(Arc::clone(&self.columns));
-        let mut own_rows = 0;
-        while own_rows < self.batch_rows && self.own.peek().is_some() {
-            own_rows += usize::from(self.push_next(&mut own)?);
+        while !own.is_full(self.batch_rows) && self.own.peek().is_some() {
+            self.push_next(&mut own)?;
         }
         own.take().map_err(external)
     }
 
     /// Where the next own write lies against a stored row, in scan order; behind it when there is none.
     fn next_against(&mut self, key: (&str, &str)) -> Ordering {
-        let Some((next, _)) = self.own.peek() else { return Ordering::Greater };
+        let Some(next) = self.own.peek() else { return Ordering::Greater };
         match self.direction {
-            Direction::Forward => next.as_pair().cmp(&key),
-            Direction::Reverse => key.cmp(&next.as_pair()),
+            Direction::Forward => next.cmp(&key),
+            Direction::Reverse => key.cmp(&next),
         }
     }
 
     /// Takes the next own write; false when it is a deletion.
     fn push_next(&mut self, rows: &mut EntityColumns) -> Result<bool> {
-        let Some((key, write)) = self.own.next() else { return Ok(false) };
-        let image = NetWrite::image(&write, &key).map_err(|error| DataFusionError::External(error))?;
-        let Some(image) = image else { return Ok(false) };
-        rows.push(&image).map_err(|unfit| external(StoreError::from(unfit)))?;
-        Ok(true)
+        self.own.push_next(rows).map_err(|error| DataFusionError::External(error))
     }
 }

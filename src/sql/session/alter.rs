@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tablegate_store::table::{Direction, KeyRange};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::indexes::{index_of, placed_index};
@@ -306,11 +305,7 @@ async fn stored_properties(reads: &Reads, relation: &Relation, before: &Declarat
     // A store that others write to has seen a sample of what it has.
     names.extend(before.dropped_properties.iter().cloned());
     if let Some(own) = reads.own_writes(stored) {
-        for (key, write) in own.range(&[KeyRange::all()], Direction::Forward) {
-            let image = write.image(&key)?;
-            let written = image.iter().flat_map(|image| image.entity.properties.iter());
-            names.extend(written.map(|(name, _)| name.as_str().to_owned()));
-        }
+        names.extend(own.properties()?);
     }
     Ok(names)
 }

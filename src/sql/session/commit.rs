@@ -59,14 +59,13 @@ impl Session {
         }
     }
 
-    async fn commit_split(&mut self, writes: WriteSet) -> SqlResult<()> {
+    async fn commit_split(&mut self, mut writes: WriteSet) -> SqlResult<()> {
         let mut total = EgtCount::default();
+        let of_temporary = writes.take_free();
+        let bytes = of_temporary.bytes();
         let mut free = CommitGroup::default();
+        free.add_writes(of_temporary, true).await?;
         for (relation, operations) in writes.into_operations() {
-            if !relation.place().has_rules() {
-                free.add(relation, operations)?;
-                continue;
-            }
             let store = self.engine.stores().at(relation.place())?.clone();
             let store = self.engine.catalog().fenced(store, &relation);
             let report = self.report(&relation, "COMMIT");
@@ -86,8 +85,12 @@ impl Session {
         if total.egts > 0 {
             free.follow();
         }
-        let free = free.commit(self.engine.stores(), self.engine.catalog(), StagedCatalog::default());
-        Box::pin(free).await.map_err(|error| if total.egts > 0 { after_commits(error) } else { error })?;
+        let committed = {
+            let _memory = self.engine.write_space().commits().wait_for(bytes).await;
+            let free = free.commit(self.engine.stores(), self.engine.catalog(), StagedCatalog::default());
+            Box::pin(free).await
+        };
+        committed.map_err(|error| if total.egts > 0 { after_commits(error) } else { error })?;
         self.meter.add_egts(total.egts);
         self.tell_about_split(total);
         Ok(())

@@ -4,18 +4,24 @@
 //! for one is shown them as rows like all others that the transaction wrote: these are made once, and only then; their
 //! values stay where they are.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
 use tablegate_store::model::{ETag, EdmDateTime, EntityKey, EntityKeys};
-use tablegate_store::table::{EntityWindow, KnownChange, StoreError, TableStore};
+use tablegate_store::table::{Direction, EntityWindow, KeyRange, KnownChange, NewEntities, StoreError, TableStore};
 use tablegate_types::error::SqlResult;
 
+use super::column_entries::ColumnEntries;
 use super::held_back_space::Taken;
 use super::layers::Moment;
 use super::net_write::NetWrite;
 use super::spill::{self, Kept, Values};
+use super::stretch::{Stretch, partition_point};
 
+/// Where windows are put in order, so many rows make one.
+const ORDERED_ROWS: usize = 8_192;
 /// What each row takes besides its values, until all of them are written at once.
 const ROW_BYTES: usize = 128;
 
@@ -25,18 +31,25 @@ pub(crate) struct ColumnWindow {
     /// What each operation adds to the body of a transaction, by the places of keys: counted once.
     operations_bytes: Vec<usize>,
     written: EdmDateTime,
+    /// The places of rows in the order of their keys, once somebody has asked. `None` where they came like that.
+    order: OnceLock<Option<Vec<u32>>>,
     /// Where those are that are changed.
     store: Arc<dyn TableStore>,
     /// Given back when nobody needs the columns any longer.
     taken: Taken,
 }
 
+/// A key, as PartitionKey and RowKey.
+type Pair<'k> = (&'k str, &'k str);
+
 /// What a transaction wrote to a table as columns. A copy shares them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ColumnWrites {
+pub(crate) struct ColumnWrites {
     windows: Arc<Vec<Arc<ColumnWindow>>>,
     /// The same row by row, once somebody has asked.
     rows: Arc<OnceLock<Moment<Arc<NetWrite>>>>,
+    /// How many windows were searched for single rows.
+    searched: Arc<AtomicUsize>,
     /// The rows of the first so many windows, which were asked for before the others came.
     earlier: Option<(usize, Moment<Arc<NetWrite>>)>,
 }
@@ -48,11 +61,57 @@ impl ColumnWindow {
     /// Of a store that commits groups, which looks up a row at once.
     pub(crate) fn new(entities: EntityWindow, written: EdmDateTime, store: Arc<dyn TableStore>, taken: Taken) -> Self {
         let operations_bytes = entities.operations_bytes();
-        Self { entities, operations_bytes, written, store, taken }
+        Self { entities, operations_bytes, written, order: OnceLock::new(), store, taken }
     }
 
     pub(super) fn entities(&self) -> &EntityWindow {
         &self.entities
+    }
+
+    /// When the transaction wrote them.
+    pub(super) fn written(&self) -> EdmDateTime {
+        self.written
+    }
+
+    /// The place of a row, which is so far in the order of keys.
+    pub(super) fn in_order(&self, at: usize) -> usize {
+        let order = self.order.get_or_init(|| self.order_of_keys());
+        order.as_ref().map_or(at, |order| order[at] as usize)
+    }
+
+    /// The key of a row, which is so far in the order of keys.
+    pub(super) fn pair_in_order(&self, at: usize) -> (&str, &str) {
+        self.keys().pair(self.in_order(at))
+    }
+
+    /// Where the row of a key is.
+    pub(super) fn place_of(&self, key: (&str, &str)) -> Option<usize> {
+        let rows = self.keys().len();
+        let is_beyond = |at: usize| self.pair_in_order(at) < key;
+        // Windows that came in the order of keys are mostly beside it.
+        if rows == 0 || is_beyond(rows - 1) || self.pair_in_order(0) > key {
+            return None;
+        }
+        let at = partition_point(0..rows, is_beyond);
+        (self.pair_in_order(at) == key).then(|| self.in_order(at))
+    }
+
+    /// Its first key, and its last.
+    pub(super) fn span(&self) -> Option<(Pair<'_>, Pair<'_>)> {
+        let last = self.keys().len().checked_sub(1)?;
+        Some((self.pair_in_order(0), self.pair_in_order(last)))
+    }
+
+    fn order_of_keys(&self) -> Option<Vec<u32>> {
+        let keys = self.keys();
+        if keys.pairs().is_sorted() {
+            return None;
+        }
+        // A window has fewer rows than that, by far.
+        let mut order: Vec<u32> = (0..u32::try_from(keys.len()).unwrap_or(u32::MAX)).collect();
+        order.sort_unstable_by(|one, other| keys.pair(*one as usize).cmp(&keys.pair(*other as usize)));
+        self.taken.note(order.len() * size_of::<u32>());
+        Some(order)
     }
 
     pub(super) fn operations_bytes(&self) -> &[usize] {
@@ -111,7 +170,8 @@ impl ColumnWindow {
         rows
     }
 
-    fn write(self: &Arc<Self>, place: usize) -> NetWrite {
+    /// The row at a place, as if it was written on its own.
+    pub(super) fn write(self: &Arc<Self>, place: usize) -> NetWrite {
         let in_columns = || Some(Kept::in_columns(Arc::clone(self), place));
         let (base, kept) = match &self.entities {
             EntityWindow::New(_) => (None, in_columns()),
@@ -143,7 +203,17 @@ impl ColumnWrites {
         }
         // Copies of before have rows of their own.
         self.rows = Arc::default();
+        self.searched = Arc::default();
         Arc::make_mut(&mut self.windows).push(Arc::new(window));
+    }
+
+    /// Puts others in the places of windows, which are told by their numbers, each once.
+    pub(super) fn replace(&mut self, replaced: Vec<(usize, Vec<ColumnWindow>)>) {
+        let (numbers, others): (BTreeSet<usize>, Vec<_>) = replaced.into_iter().unzip();
+        let windows = self.windows.iter().enumerate().filter(|(number, _)| !numbers.contains(number));
+        let windows = windows.map(|(_, window)| Arc::clone(window));
+        let windows = windows.chain(others.into_iter().flatten().map(Arc::new)).collect();
+        *self = Self { windows: Arc::new(windows), ..Self::default() };
     }
 
     /// What their values take of the memory of rows that are held back.
@@ -175,8 +245,18 @@ impl ColumnWrites {
         self.windows.iter().any(|window| window.entities.as_new().is_some())
     }
 
-    pub(super) fn windows(&self) -> &[Arc<ColumnWindow>] {
+    pub(super) fn windows(&self) -> &Arc<Vec<Arc<ColumnWindow>>> {
         &self.windows
+    }
+
+    /// At least as many as there are rows in the ranges; none where there are none.
+    pub(super) fn count_at_most(&self, ranges: &[KeyRange]) -> usize {
+        let in_windows = |stretch: Stretch| {
+            let in_window =
+                |window: &Arc<ColumnWindow>| stretch.bounds(window.keys().len(), |at| window.pair_in_order(at)).len();
+            self.windows.iter().map(in_window).sum::<usize>()
+        };
+        ranges.iter().flat_map(Stretch::of).map(in_windows).sum()
     }
 
     /// The columns, and the memory that they take as long as they are kept.
@@ -211,8 +291,51 @@ impl ColumnWrites {
         if self.is_empty() { rows } else { self.rows().with(&rows) }
     }
 
-    pub(super) fn get(&self, key: &EntityKey) -> Option<&Arc<NetWrite>> {
-        if self.is_empty() { None } else { self.rows().get(key) }
+    /// The row of a key. All of them are made rows when so many were asked for that searching for these took longer.
+    pub(super) fn get(&self, key: &EntityKey) -> Option<Arc<NetWrite>> {
+        if self.is_empty() {
+            return None;
+        }
+        let searched = self.searched.fetch_add(self.windows.len(), Ordering::Relaxed);
+        if self.rows.get().is_some() || searched > self.len() {
+            return self.rows().get(key).cloned();
+        }
+        let newest_first = self.windows.iter().rev();
+        let mut found = newest_first.filter_map(|window| Some((window, window.place_of(key.as_pair())?)));
+        let (window, place) = found.next()?;
+        let mut write = Arc::new(window.write(place));
+        // A new row may be in the place of one that is removed.
+        if let Some((removed, place)) = found.next() {
+            stand_in_place_of(Some(&Arc::new(removed.write(place))), &mut write);
+        }
+        Some(write)
+    }
+
+    /// Whether all of them are new rows, of which some windows have keys between those of others.
+    pub(super) fn are_scattered(&self) -> bool {
+        let mut spans: Vec<_> = self.windows.iter().filter_map(|window| window.span()).collect();
+        spans.sort_unstable();
+        self.are_new() && spans.windows(2).any(|pair| pair[1].0 <= pair[0].1)
+    }
+
+    /// All rows in the order of keys, by window and place, in parts that make a window each.
+    pub(crate) fn in_order(&self) -> Vec<Vec<(usize, usize)>> {
+        let mut rows = ColumnEntries::new(Arc::clone(&self.windows), &[KeyRange::all()], Direction::Forward);
+        let mut parts = Vec::with_capacity(self.len() / ORDERED_ROWS + 1);
+        loop {
+            let part: Vec<_> = rows.by_ref().take(ORDERED_ROWS).collect();
+            if part.is_empty() {
+                return parts;
+            }
+            parts.push(part);
+        }
+    }
+
+    /// Such rows as columns of their own, as old as the newest of all. `None` where they have not the same columns.
+    pub(crate) fn gathered(&self, rows: &[(usize, usize)]) -> Option<(EntityWindow, EdmDateTime)> {
+        let new = self.windows.iter().map(|window| window.entities.as_new()).collect::<Option<Vec<_>>>()?;
+        let written = self.windows.iter().map(|window| window.written).max()?;
+        Some((NewEntities::gathered(&new, rows)?.into(), written))
     }
 
     /// Those rows of which `is_above` is false; `None` where that cannot be told as columns.

@@ -89,7 +89,7 @@ impl CommitGroup {
     ///
     /// # Errors
     /// As [`CommitGroup::add_writes`].
-    pub(crate) fn add(
+    fn add(
         &mut self,
         relation: Arc<Relation>,
         operations: impl Iterator<Item = SqlResult<Operation>>,

@@ -5,12 +5,14 @@
 //! change again; a reader that needs an earlier state shares the runs of that state. Runs grow by merging neighbours of
 //! about one size, so there are few of them and each entry is moved a logarithmic number of times.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-use tablegate_store::model::{EntityKey, Span};
+use tablegate_store::model::EntityKey;
 use tablegate_store::table::{Direction, KeyRange};
+
+use super::stretch::Stretch;
 
 /// Entries in key order; `None` takes back what an older run has.
 type Run<V> = Vec<(EntityKey, Option<V>)>;
@@ -142,20 +144,14 @@ impl<V: Clone> Moment<V> {
 
     /// The entries in ranges that are ascending and disjoint by partition, in the order of a scan.
     pub(crate) fn range(&self, ranges: &[KeyRange], direction: Direction) -> Entries<V> {
-        let mut stretches: Vec<Stretch> = ranges.iter().flat_map(Stretch::of).collect();
-        // They are taken from the end.
-        if direction == Direction::Forward {
-            stretches.reverse();
-        }
+        let stretches = Stretch::to_come(ranges, direction);
         Entries { runs: Arc::clone(&self.runs), direction, stretches, rows: None, left: Vec::new() }
     }
 
     /// At least as many as there are entries in the ranges.
     pub(crate) fn count_at_most(&self, ranges: &[KeyRange]) -> usize {
-        let stretches = ranges.iter().flat_map(Stretch::of);
-        stretches
-            .map(|stretch| self.runs.iter().map(|run| stretch.bounds(run)).map(|(from, to)| to - from).sum::<usize>())
-            .sum()
+        let in_runs = |stretch: Stretch| self.runs.iter().map(|run| bounds(&stretch, run).len()).sum::<usize>();
+        ranges.iter().flat_map(Stretch::of).map(in_runs).sum()
     }
 
     /// All runs as one.
@@ -183,6 +179,11 @@ impl<V: Clone> Moment<V> {
     }
 }
 
+/// Where a stretch lies in a run.
+fn bounds<V>(stretch: &Stretch, run: &Run<V>) -> Range<usize> {
+    stretch.bounds(run.len(), |at| run[at].0.as_pair())
+}
+
 /// Two runs as one. In the oldest run there is nothing to take back.
 fn merged<V: Clone>(older: Arc<Run<V>>, newer: Arc<Run<V>>, is_oldest: bool) -> Run<V> {
     let mut run = Vec::with_capacity(older.len() + newer.len());
@@ -200,55 +201,6 @@ fn merged<V: Clone>(older: Arc<Run<V>>, newer: Arc<Run<V>>, is_oldest: bool) -> 
     run
 }
 
-/// Keys that lie together in the order: rows of one partition, or whole partitions.
-#[derive(Debug)]
-struct Stretch {
-    partitions: Span,
-    /// Between these where there is one partition; in others what is left to check of each key.
-    rows: Arc<[Span]>,
-}
-
-impl Stretch {
-    fn of(range: &KeyRange) -> Vec<Self> {
-        let stretch = |rows: Arc<[Span]>| Self { partitions: range.partitions.clone(), rows };
-        match range.partitions.as_point() {
-            Some(_) => range.rows.iter().map(|span| stretch(Arc::new([span.clone()]))).collect(),
-            None => vec![stretch(Arc::clone(&range.rows))],
-        }
-    }
-
-    /// From where to where they lie in a run.
-    fn bounds<V>(&self, run: &Run<V>) -> (usize, usize) {
-        let from = run.partition_point(|(key, _)| self.compare(key) == Ordering::Less);
-        let to = run.partition_point(|(key, _)| self.compare(key) != Ordering::Greater);
-        (from, to.max(from))
-    }
-
-    /// On which side of the stretch a key lies.
-    fn compare(&self, key: &EntityKey) -> Ordering {
-        let (partition, row) = key.as_pair();
-        let side = side_of(&self.partitions, partition);
-        match (&*self.rows, self.partitions.as_point()) {
-            ([rows], Some(_)) => side.then_with(|| side_of(rows, row)),
-            _ => side,
-        }
-    }
-
-    fn holds(&self, key: &EntityKey) -> bool {
-        self.rows.iter().any(|span| span.contains(key.row.as_str()))
-    }
-}
-
-fn side_of(span: &Span, text: &str) -> Ordering {
-    if !span.from.is_before(text) {
-        Ordering::Less
-    } else if span.to.is_before(text) {
-        Ordering::Greater
-    } else {
-        Ordering::Equal
-    }
-}
-
 /// Entries of a moment, in the order of a scan.
 #[derive(Debug)]
 pub(crate) struct Entries<V> {
@@ -258,8 +210,8 @@ pub(crate) struct Entries<V> {
     stretches: Vec<Stretch>,
     /// The stretch that is read now.
     rows: Option<Stretch>,
-    /// What is left of it in each run: from, to.
-    left: Vec<(usize, usize)>,
+    /// What is left of it in each run.
+    left: Vec<Range<usize>>,
 }
 
 impl<V: Clone> Iterator for Entries<V> {
@@ -269,12 +221,12 @@ impl<V: Clone> Iterator for Entries<V> {
         loop {
             let Some((key, entry)) = self.next_entry() else {
                 let stretch = self.stretches.pop()?;
-                self.left = self.runs.iter().map(|run| stretch.bounds(run)).collect();
+                self.left = self.runs.iter().map(|run| bounds(&stretch, run)).collect();
                 self.rows = Some(stretch);
                 continue;
             };
             if let Some(value) = entry
-                && self.rows.as_ref().is_some_and(|stretch| stretch.holds(&key))
+                && self.rows.as_ref().is_some_and(|stretch| stretch.holds(key.row.as_str()))
             {
                 return Some((key, value));
             }
@@ -286,8 +238,8 @@ impl<V: Clone> Entries<V> {
     /// The next key of the stretch, with what the newest run has of it.
     fn next_entry(&mut self) -> Option<(EntityKey, Option<V>)> {
         let mut next: Option<&(EntityKey, Option<V>)> = None;
-        for (run, bounds) in self.runs.iter().zip(&self.left) {
-            let Some(head) = self.head(run, *bounds) else { continue };
+        for (run, left) in self.runs.iter().zip(&self.left) {
+            let Some(head) = self.head(run, left) else { continue };
             let is_first = next.is_none_or(|next| match self.direction {
                 Direction::Forward => head.0 <= next.0,
                 Direction::Reverse => head.0 >= next.0,
@@ -297,31 +249,32 @@ impl<V: Clone> Entries<V> {
             }
         }
         let next = next?.clone();
-        for (run, bounds) in self.runs.iter().zip(&mut self.left) {
+        for (run, left) in self.runs.iter().zip(&mut self.left) {
             let is_same = match self.direction {
-                Direction::Forward => bounds.0 < bounds.1 && run[bounds.0].0 == next.0,
-                Direction::Reverse => bounds.0 < bounds.1 && run[bounds.1 - 1].0 == next.0,
+                Direction::Forward => left.start < left.end && run[left.start].0 == next.0,
+                Direction::Reverse => left.start < left.end && run[left.end - 1].0 == next.0,
             };
             match self.direction {
-                Direction::Forward => bounds.0 += usize::from(is_same),
-                Direction::Reverse => bounds.1 -= usize::from(is_same),
+                Direction::Forward => left.start += usize::from(is_same),
+                Direction::Reverse => left.end -= usize::from(is_same),
             }
         }
         Some(next)
     }
 
-    fn head<'r>(&self, run: &'r Run<V>, (from, to): (usize, usize)) -> Option<&'r (EntityKey, Option<V>)> {
+    fn head<'r>(&self, run: &'r Run<V>, left: &Range<usize>) -> Option<&'r (EntityKey, Option<V>)> {
         let at = match self.direction {
-            Direction::Forward => from,
-            Direction::Reverse => to.checked_sub(1)?,
+            Direction::Forward => left.start,
+            Direction::Reverse => left.end.checked_sub(1)?,
         };
-        if from < to { run.get(at) } else { None }
+        if left.is_empty() { None } else { run.get(at) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tablegate_store::model::Span;
 
     use super::*;
 

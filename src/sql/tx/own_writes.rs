@@ -1,14 +1,17 @@
 //! A transaction's writes to one table, as its own reads see them.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use tablegate_store::model::{EntityKey, StoredEntity};
 use tablegate_store::table::{Direction, KeyRange, ObservedSchema};
 use tablegate_types::error::SqlResult;
 
+use super::column_entries::ColumnEntries;
 use super::column_writes::ColumnWrites;
-use super::layers::{Entries, Moment};
+use super::layers::Moment;
 use super::net_write::NetWrite;
+use super::own_entries::OwnEntries;
 
 /// The writes to one table as they were when a statement began: shared with the transaction, not copied.
 #[derive(Debug, Clone)]
@@ -21,8 +24,8 @@ pub(crate) struct OwnWrites {
     observed: Arc<ObservedSchema>,
 }
 
-/// Written entities and what was done to them.
-pub(crate) type OwnEntries = Entries<Arc<NetWrite>>;
+/// Whoever wants more ranges than so many is given rows, which are found by few comparisons each, be it that they are made for that.
+const MOST_RANGES_OF_COLUMNS: usize = 64;
 
 impl OwnWrites {
     pub(super) fn new(writes: Moment<Arc<NetWrite>>, columns: ColumnWrites, observed: Arc<ObservedSchema>) -> Self {
@@ -46,21 +49,51 @@ impl OwnWrites {
     /// # Errors
     /// When what was collected cannot be read back.
     pub(crate) fn get(&self, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
-        self.all().get(key).map(|write| write.image(key)).transpose()
+        self.written(key).map(|write| write.image(key)).transpose()
     }
 
     /// Whether the transaction has written or deleted the entity.
     pub(crate) fn has(&self, key: &EntityKey) -> bool {
-        self.all().get(key).is_some()
+        self.written(key).is_some()
+    }
+
+    fn written(&self, key: &EntityKey) -> Option<Arc<NetWrite>> {
+        self.writes.get(key).cloned().or_else(|| self.columns.get(key))
     }
 
     /// At least as many as there are written entities in the ranges; none where there are none.
     pub(crate) fn count_at_most(&self, ranges: &[KeyRange]) -> usize {
-        self.all().count_at_most(ranges)
+        match self.are_read_as_columns(ranges) {
+            true => self.writes.count_at_most(ranges) + self.columns.count_at_most(ranges),
+            false => self.all().count_at_most(ranges),
+        }
     }
 
     /// The written entities in ranges that are ascending and disjoint by partition, in the order of a scan.
     pub(crate) fn range(&self, ranges: &[KeyRange], direction: Direction) -> OwnEntries {
-        self.all().range(ranges, direction)
+        let (rows, windows) = match self.are_read_as_columns(ranges) {
+            true => (&self.writes, Arc::clone(self.columns.windows())),
+            false => (self.all(), Arc::default()),
+        };
+        OwnEntries::new(rows.range(ranges, direction), ColumnEntries::new(windows, ranges, direction), direction)
+    }
+
+    fn are_read_as_columns(&self, ranges: &[KeyRange]) -> bool {
+        ranges.len() <= MOST_RANGES_OF_COLUMNS && self.all.get().is_none()
+    }
+
+    /// The names of all properties that entities may have been given.
+    ///
+    /// # Errors
+    /// When what was collected cannot be read back.
+    pub(crate) fn properties(&self) -> SqlResult<HashSet<String>> {
+        let of_columns = self.columns.windows().iter().flat_map(|window| window.entities().columns());
+        let mut names: HashSet<String> = of_columns.map(|(name, _)| name.as_str().to_owned()).collect();
+        for (key, write) in self.writes.iter() {
+            let image = write.image(&key)?;
+            let written = image.iter().flat_map(|image| image.entity.properties.iter());
+            names.extend(written.map(|(name, _)| name.as_str().to_owned()));
+        }
+        Ok(names)
     }
 }

@@ -173,7 +173,7 @@ impl Keeper {
         Self { space, file: None, columns: None, rows: 0, memory: None }
     }
 
-    pub(super) fn space(&self) -> &WriteSpace {
+    pub(super) fn space(&self) -> &Arc<WriteSpace> {
         &self.space
     }
 

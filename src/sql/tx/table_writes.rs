@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use tablegate_store::model::{ETag, EntityKey};
-use tablegate_store::table::{EntityWindow, NewEntities, ObservedSchema, Operation, TableStore};
+use tablegate_store::model::limits::EGT_MAX_OPERATIONS;
+use tablegate_store::model::{ETag, EdmDateTime, EntityKey, EntityKeys};
+use tablegate_store::table::{EntityWindow, KnownChange, NewEntities, ObservedSchema, Operation, TableStore};
 use tablegate_types::error::SqlResult;
 
 use super::OwnWrites;
@@ -14,8 +15,12 @@ use super::column_writes::{ColumnWindow, ColumnWrites};
 use super::held_back_space::{HeldBackSpace, Taken};
 use super::layers::{Layers, Moment};
 use super::net_write::NetWrite;
+use super::own_rows::{OwnRows, Replacement};
 use super::seen_keys::SeenKeys;
 use crate::relation::Relation;
+
+/// Columns are put in the order of keys where one of so many rows is changed at once.
+const ORDERED_FOR: usize = 64;
 
 /// The collected writes to one table.
 #[derive(Debug)]
@@ -126,9 +131,9 @@ impl TableWrites {
         !self.columns.is_empty() || !self.rows.is_empty()
     }
 
-    pub(super) fn get(&self, key: &EntityKey) -> Option<&NetWrite> {
-        let row = self.rows.get(key).or_else(|| self.columns.get(key));
-        row.map(AsRef::as_ref).filter(|write| !write.is_nothing())
+    pub(super) fn get(&self, key: &EntityKey) -> Option<Arc<NetWrite>> {
+        let row = self.rows.get(key).cloned().or_else(|| self.columns.get(key));
+        row.filter(|write| !write.is_nothing())
     }
 
     /// Puts what is to become of a row above all that was collected of it before.
@@ -169,6 +174,48 @@ impl TableWrites {
         self.columns.push(window);
     }
 
+    /// Which rows of these keys are new ones that are only in columns. `None` where that cannot be told of all.
+    pub(super) fn own_rows(&self, keys: &EntityKeys) -> Option<OwnRows> {
+        let is_above = |row| self.rows.get(&keys.key(row)).is_some();
+        // What is removed and has come again is counted twice, and so not changed as columns.
+        if self.is_refilled() || (!self.rows.is_untouched() && (0..keys.len()).any(is_above)) {
+            return None;
+        }
+        if self.columns.is_empty() { Some(OwnRows::none_of(keys.len())) } else { OwnRows::find(&self.columns, keys) }
+    }
+
+    /// The columns, where they are in no order of keys, and so many of their rows are to be changed that they are worth being put in one.
+    pub(super) fn out_of_order(&self, changed: usize) -> Option<&ColumnWrites> {
+        let is_worth_it = changed > EGT_MAX_OPERATIONS && changed * ORDERED_FOR >= self.columns.len();
+        Some(&self.columns).filter(|columns| is_worth_it && !self.is_refilled() && columns.are_scattered())
+    }
+
+    /// What becomes of columns where such rows are changed.
+    pub(super) fn changed(&self, rows: &OwnRows, change: &KnownChange, now: EdmDateTime) -> Option<Vec<Replacement>> {
+        rows.changed(&self.columns, change, now)
+    }
+
+    /// How many windows of columns there are.
+    pub(super) fn windows(&self) -> usize {
+        self.columns.windows().len()
+    }
+
+    /// The columns with this number.
+    pub(super) fn window(&self, number: usize) -> &ColumnWindow {
+        &self.columns.windows()[number]
+    }
+
+    /// Puts other columns in the places of some.
+    pub(super) fn replace(&mut self, replaced: Vec<(usize, Vec<ColumnWindow>)>) {
+        for (number, others) in &replaced {
+            self.bytes -= self.window(*number).bytes();
+            self.bytes += others.iter().map(ColumnWindow::bytes).sum::<usize>();
+        }
+        // What was written ahead is not what is written any more.
+        self.ahead = AheadOfCommit::default();
+        self.columns.replace(replaced);
+    }
+
     /// A statement has removed all rows that the table had at this commit of the store, which were so many. That is kept in mind
     /// where they are columns.
     pub(super) fn note_emptied(&mut self, unchanged_since: u64, rows: usize) {
@@ -186,7 +233,7 @@ impl TableWrites {
     /// All that was written, each row once: as columns as far as it is only there.
     pub(super) fn parts(&self) -> (&[Arc<ColumnWindow>], impl Iterator<Item = (EntityKey, Arc<NetWrite>)> + use<>) {
         let are_columns = self.rows.is_untouched();
-        let windows = if are_columns { self.columns.windows() } else { &[] };
+        let windows: &[_] = if are_columns { self.columns.windows() } else { &[] };
         (windows, (!are_columns).then(|| self.entries()).into_iter().flatten())
     }
 

@@ -8,14 +8,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tablegate_store::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity};
-use tablegate_store::table::{EntityWindow, NewEntities, Operation, TableStore, payload};
+use tablegate_store::model::{
+    ETag, EdmDateTime, Entity, EntityKey, EntityKeys, PartitionKey, Properties, StoredEntity,
+};
+use tablegate_store::table::{EntityWindow, KnownChange, NewEntities, Operation, TableStore, payload};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::OwnWrites;
-use super::column_writes::ColumnWindow;
+use super::column_writes::{ColumnWindow, ColumnWrites};
 use super::held_back_space::HeldBackSpace;
 use super::net_write::{NetWrite, operation};
+use super::own_rows::{OwnRows, Replacement};
 use super::serial::WrittenKeys;
 use super::spill::{Keeper, Kept, Values, WriteSpace};
 use super::table_writes::{Columns, TableMark, TableWrites};
@@ -258,6 +261,68 @@ impl WriteSet {
         Ok(())
     }
 
+    /// Which rows of these keys are new ones that the transaction has written as columns, and has not written since. `None` where that cannot be
+    /// told of all.
+    pub(crate) fn own_rows(&self, table: &StoredTable, keys: &EntityKeys) -> Option<OwnRows> {
+        match self.tables.get(table) {
+            Some(table) => table.own_rows(keys),
+            None => Some(OwnRows::none_of(keys.len())),
+        }
+    }
+
+    /// Columns that were written in no order of keys, where so many of their rows are to be changed that they are worth being put in one.
+    pub(crate) fn out_of_order(&self, table: &StoredTable, changed: usize) -> Option<ColumnWrites> {
+        self.tables.get(table)?.out_of_order(changed).cloned()
+    }
+
+    /// What becomes of columns where such rows are changed. `None` where they have to be changed one by one.
+    pub(crate) fn changed_columns(
+        &self,
+        table: &StoredTable,
+        rows: &OwnRows,
+        change: &KnownChange,
+        now: EdmDateTime,
+    ) -> Option<Vec<Replacement>> {
+        self.tables.get(table)?.changed(rows, change, now)
+    }
+
+    /// Puts other columns in the places of some.
+    ///
+    /// # Errors
+    /// 54000 when the set is as large as it may be.
+    pub(crate) fn replace_columns(
+        &mut self,
+        table: &StoredTable,
+        replaced: Vec<(usize, Vec<ColumnWindow>)>,
+    ) -> SqlResult<()> {
+        let rules = self.rules(table);
+        let Some(written) = self.tables.get(table) else { return Ok(()) };
+        let (mut before, mut after) = (0, 0);
+        for (number, others) in &replaced {
+            before += written.window(*number).bytes();
+            after += others.iter().map(ColumnWindow::bytes).sum::<usize>();
+        }
+        self.check_room(rules, after.saturating_sub(before))?;
+        // Rows that were taken back one by one are not counted any more, but still in their windows.
+        replaced.iter().flat_map(|(_, others)| others).for_each(|window| self.totals.add_columns(rules, table, window));
+        replaced.iter().for_each(|(number, _)| self.totals.remove_columns(rules, table, written.window(*number)));
+        if let Some(written) = self.tables.get_mut(table) {
+            written.replace(replaced);
+        }
+        self.recount();
+        Ok(())
+    }
+
+    /// Puts others, which have the same rows, in the place of all columns.
+    ///
+    /// # Errors
+    /// As [`WriteSet::replace_columns`].
+    pub(crate) fn replace_all_columns(&mut self, table: &StoredTable, windows: Vec<ColumnWindow>) -> SqlResult<()> {
+        let before = self.tables.get(table).map_or(0, TableWrites::windows);
+        let others = (1..before).map(|number| (number, Vec::new()));
+        self.replace_columns(table, [(0, windows)].into_iter().chain(others).collect())
+    }
+
     /// The last columns of a table were new rows: they are written ahead of the commit, where that can be.
     pub(crate) async fn write_ahead(&mut self, table: &StoredTable, store: &Arc<dyn TableStore>) {
         if let Some(table) = self.tables.get_mut(table) {
@@ -383,6 +448,14 @@ impl WriteSet {
         self.tables.iter().map(|(name, table)| (name.clone(), table.own_writes())).collect()
     }
 
+    /// Takes out what is written to tables without rules, to be committed on its own.
+    pub(crate) fn take_free(&mut self) -> Self {
+        let is_free = |table: &StoredTable| !table.place.has_rules();
+        let (free, bound) = std::mem::take(&mut self.tables).into_iter().partition(|(table, _)| is_free(table));
+        self.tables = bound;
+        Self { tables: free, may_replace: self.may_replace, ..Self::new(Arc::clone(self.keeper.space())) }
+    }
+
     /// The operations that commit it, by table, in key order.
     pub(crate) fn into_operations(
         self,
@@ -401,7 +474,7 @@ impl WriteSet {
         })
     }
 
-    fn get(&self, table: &StoredTable, key: &EntityKey) -> Option<&NetWrite> {
+    fn get(&self, table: &StoredTable, key: &EntityKey) -> Option<Arc<NetWrite>> {
         self.tables.get(table)?.get(key)
     }
 

@@ -193,6 +193,15 @@ impl EntityKeys {
         EntityKey::new(PartitionKey(partition.into()), RowKey(row.into()))
     }
 
+    /// Those at some places, in that order; none are expected to be refused.
+    pub fn some(&self, places: impl ExactSizeIterator<Item = usize>) -> Option<Self> {
+        let mut some = Self::with_capacity(places.len());
+        for (partition, row) in places.map(|place| self.pair(place)) {
+            some.push(partition, row).ok()?;
+        }
+        Some(some)
+    }
+
     /// All of them, in the order they were added.
     pub fn pairs(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         (0..self.len()).map(|index| self.pair(index))

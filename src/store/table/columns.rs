@@ -24,7 +24,7 @@ pub use self::derived::{DeriveError, DerivedColumn};
 pub use self::dictionary::{
     TextNumbers, dictionary_texts, dictionary_type, first_rows, text_for_each_row, texts_of_rows,
 };
-use super::StoreError;
+use super::{EdmColumn, NewEntities, StoreError};
 use crate::model::limits::DOUBLE_EXACT_INTEGER_MAX;
 use crate::model::{ETag, EdmDateTime, EdmRef, EdmType, EntityKey, PropertyName, StoredEntity};
 
@@ -60,6 +60,10 @@ pub struct EntityColumns {
     /// Bytes of the texts and binaries so far.
     variable_bytes: usize,
 }
+
+/// Which of the columns of entities each property is in that is read: its place, and theirs.
+#[derive(Debug)]
+pub struct ColumnSources(Vec<(usize, usize)>);
 
 /// A record batch ends when its texts and binaries reach this: 64 KiB values times thousands of rows would not fit a
 /// scan's memory, nor Arrow's 32-bit offsets.
@@ -138,6 +142,37 @@ impl EntityColumns {
             if let Some(value) = stored.entity.properties.get(name.as_str()) {
                 self.set(index, value.as_ref())
                     .map_err(|expected| Unfit::new(key.clone(), name.clone(), value.as_ref(), expected))?;
+            }
+        }
+        self.finish_row();
+        Ok(())
+    }
+
+    /// Where the values of entities go that are columns.
+    pub fn sources(&self, columns: &[(PropertyName, EdmColumn)]) -> ColumnSources {
+        let source = |(place, name)| Some((place, columns.iter().position(|(known, _)| known == name)?));
+        ColumnSources(self.columns.properties().filter_map(source).collect())
+    }
+
+    /// Adds one of new entities, by its place among them, as if it had been written at this time. The sources are those of their columns.
+    ///
+    /// # Errors
+    /// [`Unfit`], as [`EntityColumns::set`].
+    pub fn push_new(
+        &mut self,
+        new: &NewEntities,
+        place: usize,
+        written: EdmDateTime,
+        sources: &ColumnSources,
+    ) -> Result<(), Unfit> {
+        let (partition, row) = new.keys().pair(place);
+        self.start(partition, row, written, RowETag::Of(written));
+        for (index, source) in &sources.0 {
+            let (name, column) = &new.columns()[*source];
+            if !column.is_null(place) {
+                let value = column.value(place);
+                self.set(*index, value)
+                    .map_err(|expected| Unfit::new(new.keys().key(place), name.clone(), value, expected))?;
             }
         }
         self.finish_row();

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array,
-    StringArray, TimestampMicrosecondArray, UInt64Array, make_array,
+    StringArray, TimestampMicrosecondArray, UInt64Array, make_array, new_null_array,
 };
-use arrow::compute::take;
+use arrow::compute::{interleave, take};
 use uuid::Uuid;
 
 use super::TypeSet;
@@ -88,6 +88,20 @@ impl EdmColumn {
     /// The values of some rows.
     pub(super) fn some(&self, rows: &UInt64Array) -> Option<Self> {
         self.with(&*take(self.array(), rows, None).ok()?)
+    }
+
+    /// Values of several columns of this type, by the number of each and the row in it; `None` where one is of another type.
+    pub(super) fn gathered(&self, of: &[&Self], rows: &[(usize, usize)]) -> Option<Self> {
+        if of.iter().any(|column| column.edm_type() != self.edm_type()) {
+            return None;
+        }
+        let arrays: Vec<&dyn Array> = of.iter().map(|column| column.array()).collect();
+        self.with(&*interleave(&arrays, rows).ok()?)
+    }
+
+    /// As many NULLs of its type.
+    pub(super) fn of_nulls(&self, rows: usize) -> Option<Self> {
+        self.with(&*new_null_array(self.array().data_type(), rows))
     }
 
     /// Its values as an array.
@@ -174,6 +188,15 @@ impl EdmColumn {
             _ => true,
         }
     }
+}
+
+/// The values of some rows of columns.
+pub(super) fn some_values(
+    columns: &[(PropertyName, EdmColumn)],
+    rows: &[usize],
+) -> Option<Vec<(PropertyName, EdmColumn)>> {
+    let rows = UInt64Array::from_iter_values(rows.iter().map(|row| *row as u64));
+    columns.iter().map(|(name, column)| Some((name.clone(), column.some(&rows)?))).collect()
 }
 
 /// About how much memory the values of columns take.

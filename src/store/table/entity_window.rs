@@ -1,9 +1,9 @@
 //! What is written as columns: entities that are new, or known.
 
-use arrow::array::{Array as _, ArrayRef, UInt64Array};
+use arrow::array::{Array as _, ArrayRef};
 
-use super::edm_column::values_bytes;
-use super::{Batch, BatchError, EdmColumn, KnownChange, KnownEntities, NewEntities};
+use super::edm_column::{some_values, values_bytes};
+use super::{Batch, BatchError, EdmColumn, KnownEntities, NewEntities};
 use crate::model::{EntityKeys, PropertyName, TableName};
 
 /// Writes to one table as columns, in legal entity group transactions.
@@ -106,23 +106,15 @@ impl EntityWindow {
 
     /// Some of the rows, by their places, which ascend. `None` where they are not known to be legal: that is not expected.
     pub fn some(&self, places: &[usize]) -> Option<Self> {
-        let rows = UInt64Array::from_iter_values(places.iter().map(|place| *place as u64));
-        let of = |columns: &[(PropertyName, EdmColumn)]| {
-            columns.iter().map(|(name, column)| Some((name.clone(), column.some(&rows)?))).collect::<Option<Vec<_>>>()
-        };
-        let mut keys = EntityKeys::with_capacity(places.len());
-        for (partition, row) in places.iter().map(|place| self.keys().pair(*place)) {
-            keys.push(partition, row).ok()?;
-        }
+        let keys = self.keys().some(places.iter().copied())?;
         match self {
-            EntityWindow::New(new) => NewEntities::new(new.table(), keys, of(new.columns())?).map(EntityWindow::New),
+            EntityWindow::New(new) => {
+                let columns = some_values(new.columns(), places)?;
+                NewEntities::new(new.table(), keys, columns).map(EntityWindow::New)
+            }
             EntityWindow::Known(known) => {
                 let versions = places.iter().map(|place| known.versions()[*place].clone()).collect();
-                let change = match known.change() {
-                    KnownChange::Delete => KnownChange::Delete,
-                    KnownChange::Merge(columns) => KnownChange::Merge(of(columns)?),
-                };
-                KnownEntities::new(known.table(), keys, versions, change).map(EntityWindow::Known)
+                KnownEntities::new(known.table(), keys, versions, known.change().some(places)?).map(EntityWindow::Known)
             }
         }
     }

@@ -4,7 +4,7 @@
 //! it was read in. They are divided into entity group transactions as new ones are, and each of these is legal.
 
 use super::division::Division;
-use super::edm_column::EdmColumn;
+use super::edm_column::{EdmColumn, some_values};
 use super::new_entities::properties_at;
 use super::{Batch, BatchError, IfMatch, Operation, payload};
 use crate::model::{ETag, Entity, EntityKeys, PropertyName, TableName};
@@ -24,6 +24,14 @@ impl KnownChange {
             KnownChange::Delete => &[],
             KnownChange::Merge(columns) => columns,
         }
+    }
+
+    /// The same for some of the entities.
+    pub fn some(&self, rows: &[usize]) -> Option<Self> {
+        Some(match self {
+            KnownChange::Delete => KnownChange::Delete,
+            KnownChange::Merge(columns) => KnownChange::Merge(some_values(columns, rows)?),
+        })
     }
 }
 

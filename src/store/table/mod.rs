@@ -33,8 +33,8 @@ mod write_group;
 
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation, pack};
 pub use columns::{
-    ColumnType, DeriveError, DerivedColumn, EntityColumns, RowETag, ScanColumn, ScanColumns, TextNumbers, Unfit,
-    dictionary_texts, dictionary_type, first_rows, text_for_each_row, texts_of_rows,
+    ColumnSources, ColumnType, DeriveError, DerivedColumn, EntityColumns, RowETag, ScanColumn, ScanColumns,
+    TextNumbers, Unfit, dictionary_texts, dictionary_type, first_rows, text_for_each_row, texts_of_rows,
 };
 pub use commit::{Stamps, check_disjoint};
 pub use edm_column::EdmColumn;

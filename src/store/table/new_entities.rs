@@ -11,6 +11,10 @@ use super::edm_column::{EdmColumn, values_bytes};
 use super::{Batch, BatchError, Operation, Refusals, StoreError, payload};
 use crate::model::{Entity, EntityKeys, Properties, PropertyName, TableName};
 
+/// Where the values of [`NewEntities::changed`] are.
+const BEFORE: usize = 0;
+const AFTER: usize = 1;
+
 /// Entities of one table that must not be there yet, in legal entity group transactions. No two have the same key.
 #[derive(Debug, Clone)]
 pub struct NewEntities {
@@ -82,6 +86,48 @@ impl NewEntities {
     /// Whether each key is behind the one before it, as they came.
     pub fn ascend(&self) -> bool {
         self.division.is_in_order()
+    }
+
+    /// The same entities, some of them with other values: by their places, each with the row of the columns that has its values. `None` where they are
+    /// not known to be legal, or a property had values of another type.
+    pub fn changed(&self, places: &[(usize, usize)], values: &[(PropertyName, EdmColumn)]) -> Option<Self> {
+        let mut rows: Vec<(usize, usize)> = (0..self.len()).map(|place| (BEFORE, place)).collect();
+        places.iter().for_each(|(place, row)| rows[*place] = (AFTER, *row));
+        let of = |of: &[(PropertyName, EdmColumn)], name: &PropertyName| of.iter().position(|(known, _)| known == name);
+        let kept = |(name, before): &(PropertyName, EdmColumn)| {
+            let column = match of(values, name) {
+                Some(after) => before.gathered(&[before, &values[after].1], &rows)?,
+                None => before.clone(),
+            };
+            Some((name.clone(), column))
+        };
+        let added = |(name, after): &(PropertyName, EdmColumn)| {
+            let before = after.of_nulls(self.len())?;
+            Some((name.clone(), after.gathered(&[&before, after], &rows)?))
+        };
+        let others = values.iter().filter(|(name, _)| of(&self.columns, name).is_none());
+        let columns = self.columns.iter().map(kept).chain(others.map(added)).collect::<Option<Vec<_>>>()?;
+        Self::new(&self.table, Arc::clone(&self.keys), columns)
+    }
+
+    /// Entities of several, by the number of each and the place in it, in this order. `None` where they have not the same columns.
+    pub fn gathered(of: &[&Self], places: &[(usize, usize)]) -> Option<Self> {
+        let first = of.first()?;
+        let column = |(index, (name, column)): (usize, &(PropertyName, EdmColumn))| {
+            let others = of.iter().map(|new| new.columns.get(index).filter(|(of, _)| of == name));
+            let others: Vec<&EdmColumn> = others.map(|other| other.map(|(_, column)| column)).collect::<Option<_>>()?;
+            Some((name.clone(), column.gathered(&others, places)?))
+        };
+        if of.iter().any(|new| new.columns.len() != first.columns.len()) {
+            return None;
+        }
+        let columns = first.columns.iter().enumerate().map(column).collect::<Option<Vec<_>>>()?;
+        let mut keys = EntityKeys::with_capacity(places.len());
+        for (number, place) in places {
+            let (partition, row) = of[*number].keys.pair(*place);
+            keys.push(partition, row).ok()?;
+        }
+        Self::new(&first.table, keys, columns)
     }
 
     /// How many entity group transactions there are.
