@@ -48,9 +48,8 @@ pub(crate) fn add_constraint(
             recorder.unique(constraints, name, listed, (*nulls_not_distinct, *deferral))
         }
         ConstraintKind::ForeignKey(key) => recorder.foreign_key(constraints, name, key),
-        ConstraintKind::UsingIndex => {
-            Err(SqlError::not_supported("a constraint USING INDEX").with_hint("Name its columns instead of an index."))
-        }
+        // ALTER TABLE has made one with columns of it.
+        ConstraintKind::UsingIndex { .. } => Err(SqlError::not_supported("a constraint USING INDEX of a new table")),
         ConstraintKind::Other(other) => Err(SqlError::not_supported(other)),
     }
 }

@@ -79,7 +79,12 @@ pub(crate) enum ConstraintKind {
     },
     Check(Box<ParsedExpression>),
     ForeignKey(ForeignKey),
-    UsingIndex,
+    /// A key, whose columns are those of an index.
+    UsingIndex {
+        index: Identifier,
+        is_primary: bool,
+        deferral: Deferral,
+    },
     /// What no table has here, as it is written.
     Other(String),
 }
@@ -235,6 +240,10 @@ impl TableConstraint {
     pub(super) fn of(constraint: ast::TableConstraint) -> Self {
         use ast::TableConstraint as T;
         let named = |name: Option<ast::Ident>, kind| Self { name: name.map(Identifier::from), kind };
+        let using_index = |of: ast::ConstraintUsingIndex, is_primary| {
+            let deferral = deferral(of.characteristics.as_ref());
+            named(of.name, ConstraintKind::UsingIndex { index: of.index_name.into(), is_primary, deferral })
+        };
         match constraint {
             T::PrimaryKey(key) => named(key.name, ConstraintKind::PrimaryKey(key_columns(&key.columns))),
             T::Unique(unique) => {
@@ -246,9 +255,14 @@ impl TableConstraint {
                 let kind = ConstraintKind::foreign_key(&key, key.columns.iter().map(Identifier::from).collect());
                 named(key.name, kind)
             }
-            T::PrimaryKeyUsingIndex(_) | T::UniqueUsingIndex(_) => named(None, ConstraintKind::UsingIndex),
+            T::PrimaryKeyUsingIndex(key) => using_index(key, true),
+            T::UniqueUsingIndex(unique) => using_index(unique, false),
             other => named(None, ConstraintKind::Other(other.to_string())),
         }
+    }
+
+    pub(crate) fn is_primary_key(&self) -> bool {
+        matches!(self.kind, ConstraintKind::PrimaryKey(_) | ConstraintKind::UsingIndex { is_primary: true, .. })
     }
 
     pub(crate) fn foreign_table(&self) -> Option<&QualifiedName> {

@@ -1,12 +1,13 @@
 //! ADD COLUMN, DROP COLUMN, and whether a column may be NULL.
 
 use tablegate_bind::Identifier;
+use tablegate_types::constraint::{Unenforced, UnenforcedKind};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Alteration, NewValue, Origin, RowCheck, skipped, undefined_column};
 use crate::catalog::{DeclaredKey, next_call};
 use crate::ddl::columns::{read_column, typed_column};
-use crate::ddl::dependents::{lines_of_references, needed, references_to_columns};
+use crate::ddl::dependents::{lines_of_references, needed};
 use crate::relation::column_numbers;
 use crate::syntax::{ColumnDefinition, index_names_column, parse_expression};
 use crate::views::{Needed, dependents_of, needed_by_views};
@@ -56,6 +57,11 @@ impl Alteration<'_> {
         };
         let name = self.own_column(ident)?.name.clone();
         let computed: Vec<String> = self.computed_from(&name).map(|c| c.name.clone()).collect();
+        // What goes with the column does not hold it.
+        let goes = |known: &Unenforced| {
+            matches!(known.kind, UnenforcedKind::ForeignKey { .. }) && known.columns.contains(&name)
+        };
+        self.after.constraints.unenforced.retain(|known| !goes(known));
         let table = self.after.name.clone();
         let what = format!("column {name} of table {table}");
         if !cascade {
@@ -96,8 +102,7 @@ impl Alteration<'_> {
             lines.extend(needed_by_views(views.iter().filter(|view| view.root == root)));
         }
         let needs = |referenced: &[String]| referenced.iter().any(|name| name == column);
-        lines
-            .extend(lines_of_references(&references_to_columns(self.catalog, &self.before.placed_name(), needs), what));
+        lines.extend(lines_of_references(&self.references_left(needs), what));
         lines
     }
 

@@ -1,8 +1,9 @@
 //! ADD CONSTRAINT and DROP CONSTRAINT, besides the primary key.
 
 use tablegate_bind::{Identifier, ParsedExpression};
-use tablegate_types::constraint::{Check, Constraints, UnenforcedKind};
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::constraint::{Check, Constraints, Deferral, UnenforcedKind};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::quoting::quote_ident;
 
 use super::{Alteration, RowCheck, skipped};
 use crate::ddl::Recorder;
@@ -19,8 +20,60 @@ impl Alteration<'_> {
             ConstraintKind::Unique { .. } if not_valid => Err(cannot_be_not_valid("UNIQUE")),
             ConstraintKind::PrimaryKey(columns) => self.key_by(name.map(Identifier::folded), key_columns(columns)?),
             ConstraintKind::Check(condition) => self.add_condition(name, condition, not_valid),
+            ConstraintKind::UsingIndex { index, is_primary, deferral } => {
+                let constraint = self.of_index(name, index, *is_primary, *deferral)?;
+                self.add_constraint(&constraint, not_valid)
+            }
             _ => self.record(|recorder, constraints| add_constraint(constraints, constraint, recorder)),
         }
+    }
+
+    /// The constraint with the columns of an index that stands alone, which becomes its own: under its name.
+    fn of_index(
+        &mut self,
+        name: Option<&Identifier>,
+        index: &Identifier,
+        is_primary: bool,
+        deferral: Deferral,
+    ) -> SqlResult<TableConstraint> {
+        let index = index.folded();
+        let recorded = &mut self.after.constraints.unenforced;
+        let Some(place) = recorded.iter().position(|known| known.name == index && known.kind.has_index()) else {
+            let message = format!("index \"{index}\" does not exist");
+            return Err(SqlError::new(ErrorKind::UndefinedObject, message));
+        };
+        let UnenforcedKind::Index { unique, definition, .. } = &recorded[place].kind else {
+            let message = format!("index \"{index}\" is already associated with a constraint");
+            return Err(SqlError::new(ErrorKind::ObjectNotInState, message));
+        };
+        let no_key = |message: String| {
+            SqlError::new(ErrorKind::WrongObjectType, message)
+                .with_detail("Cannot create a primary key or unique constraint using such an index.")
+        };
+        if !unique {
+            return Err(no_key(format!("\"{index}\" is not a unique index")));
+        }
+        let columns: Vec<Identifier> = recorded[place].columns.iter().map(|name| Identifier::shown(name)).collect();
+        let listed: Vec<String> = recorded[place].columns.iter().map(|name| quote_ident(name)).collect();
+        let listed = format!("({})", listed.join(", "));
+        match definition.strip_prefix(&*listed) {
+            Some("") => {}
+            Some(rest) if rest.starts_with(" WHERE") => return Err(no_key(format!("\"{index}\" is a partial index"))),
+            _ => return Err(no_key(format!("index \"{index}\" is not of columns alone, in their default order"))),
+        }
+        recorded.remove(place);
+        let named = name.map_or_else(|| index.clone(), Identifier::folded);
+        if named != index {
+            let message =
+                format!("ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{index}\" to \"{named}\"");
+            self.notices.push(Notice::info(message));
+        }
+        let columns = Ok(columns);
+        let kind = match is_primary {
+            true => ConstraintKind::PrimaryKey(columns),
+            false => ConstraintKind::Unique { columns, nulls_not_distinct: false, deferral },
+        };
+        Ok(TableConstraint { name: Some(Identifier::shown(&named)), kind })
     }
 
     /// Adds what is recorded and not enforced.

@@ -181,7 +181,7 @@ impl Alteration<'_> {
     /// Lets foreign keys go that need what is dropped: with CASCADE, else 2BP01. `needs` looks at the columns they refer
     /// to; `what` is what is dropped, `part` what of it they depend on.
     fn let_go(&mut self, cascade: bool, needs: impl Fn(&[String]) -> bool, what: &str, part: &str) -> SqlResult<()> {
-        let references = references_to_columns(self.catalog, &self.before.placed_name(), needs);
+        let references = self.references_left(needs);
         if !references.is_empty() && !cascade {
             return Err(needed(what, &lines_of_references(&references, part)));
         }
@@ -193,6 +193,14 @@ impl Alteration<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The foreign keys to columns of the table that the condition is about, but for its own ones that are dropped.
+    fn references_left(&self, condition: impl Fn(&[String]) -> bool) -> Vec<Reference> {
+        let mut references = references_to_columns(self.catalog, &self.before.placed_name(), condition);
+        let is_own = |of: &Reference| of.table == self.before.placed_name();
+        references.retain(|of| !is_own(of) || self.after.constraints.names().any(|known| *known == of.constraint));
+        references
     }
 
     /// The generated columns that are computed from this one.

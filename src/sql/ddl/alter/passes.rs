@@ -10,7 +10,7 @@ use crate::catalog::{CatalogView, Declaration};
 use crate::ddl::columns::too_many_columns;
 use crate::ddl::create_table::read_options;
 use crate::settings::EgtMode;
-use crate::syntax::{AlterAction, AlterCommand, ColumnChange, ConstraintKind};
+use crate::syntax::{AlterAction, AlterCommand, ColumnChange};
 
 /// Applies the actions to a declaration. `stored` are the properties that stored rows may have.
 ///
@@ -65,7 +65,7 @@ fn pass(action: &AlterAction) -> u8 {
         A::AddColumn { .. } => 2,
         A::AlterColumn { change: C::AddIdentity { .. }, .. } => 6,
         A::AlterColumn { .. } => 4,
-        A::AddConstraint { constraint, .. } if matches!(constraint.kind, ConstraintKind::PrimaryKey(_)) => 5,
+        A::AddConstraint { constraint, .. } if constraint.is_primary_key() => 5,
         A::AddConstraint { .. } => 6,
         _ => 7,
     }

@@ -71,8 +71,12 @@ fn refuse_here(words: &[&TokenWithSpan], at: usize, first: Option<Keyword>) -> S
     if word("OVERRIDING") && first == Some(Keyword::MERGE) {
         return Err(SqlError::not_supported("OVERRIDING in MERGE").with_hint("Use INSERT ... ON CONFLICT."));
     }
-    if word("AS") && is(words.get(at + 1), &Token::LParen) && defines_columns(&words[at + 2..]) {
-        return Err(SqlError::not_supported("a column definition list")
+    if word("AS")
+        && is(before(1), &Token::RParen)
+        && is(words.get(at + 1), &Token::LParen)
+        && is_in_rows_from(&words[..at])
+    {
+        return Err(SqlError::not_supported("a column definition list inside of ROWS FROM")
             .with_hint("Take the fields out one by one: json ->> 'field', with a cast."));
     }
     if word("INSERT") && (at == 0 || !is(before(1), &Token::Period)) {
@@ -82,6 +86,25 @@ fn refuse_here(words: &[&TokenWithSpan], at: usize, first: Option<Keyword>) -> S
         check_target(&words[at + 1..])?;
     }
     Ok(())
+}
+
+/// Whether the parentheses that these words are in are those of ROWS FROM.
+fn is_in_rows_from(words: &[&TokenWithSpan]) -> bool {
+    let mut depth = 0_usize;
+    let open = words.iter().rposition(|token| match token.token {
+        Token::RParen => {
+            depth += 1;
+            false
+        }
+        Token::LParen if depth > 0 => {
+            depth -= 1;
+            false
+        }
+        Token::LParen => true,
+        _ => false,
+    });
+    let before = open.map_or(&[][..], |open| &words[..open]);
+    matches!(before, [.., rows, from] if is_word(rows, "ROWS") && is_word(from, "FROM"))
 }
 
 /// Whether FOR stands before FROM in the parentheses.
@@ -122,14 +145,6 @@ pub(crate) fn of_join(tokens: &[TokenWithSpan], place: Option<usize>, error: Box
 }
 
 /// `a int, ...` behind `AS (`: columns of a function in FROM.
-fn defines_columns(words: &[&TokenWithSpan]) -> bool {
-    let [name, data_type, ..] = words else { return false };
-    let is_query = ["SELECT", "WITH", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "MERGE"];
-    let is_clause = ["ROWS", "RANGE", "GROUPS", "PARTITION", "ORDER"];
-    let names = matches!(name.token, Token::Word(_)) && matches!(data_type.token, Token::Word(_));
-    names && !is_query.iter().chain(&is_clause).any(|word| is_word(name, word)) && !is_word(data_type, "ORDER")
-}
-
 /// `INSERT INTO t (a[1])`
 fn refuse_items_of_list(words: &[&TokenWithSpan]) -> SqlResult<()> {
     let Some(open) = words.iter().position(|token| !matches!(token.token, Token::Word(_) | Token::Period)) else {
