@@ -83,7 +83,13 @@ impl Case {
                 self.run(&format!("DELETE FROM t WHERE id BETWEEN {from} AND {to} AND id % 3 < 2")).await;
                 self.rows.retain(|key, _| *key < from || *key > to || key % 3 == 2);
             }
-            8 if number < 300 => {
+            8 if number < 200 => {
+                let (from, to) = self.span();
+                let rows = format!("SELECT g, {number}, NULL FROM generate_series({from}, {to}) AS g");
+                self.run(&format!("INSERT INTO t {rows} ON CONFLICT (id) DO UPDATE SET n = t.n + excluded.n")).await;
+                (from..=to).for_each(|key| self.rows.entry(key).or_insert((0, None)).0 += number);
+            }
+            8 if number < 400 => {
                 self.run("DELETE FROM t").await;
                 self.rows.clear();
             }
@@ -136,6 +142,11 @@ impl Case {
         assert_eq!(shown, expected, "{}", self.ran.join(";\n"));
         let expected: Vec<_> = self.rows.get(&from).map(|row| line((&from, row))).into_iter().collect();
         assert_eq!(self.run(&format!("SELECT * FROM t WHERE id = {from}")).await, expected, "{}", self.ran.join(";\n"));
+        let keys: Vec<usize> = (0..100).map(|n| (from + n * 37) % KEYS).collect();
+        let expected = keys.iter().filter(|key| self.rows.contains_key(key)).count();
+        let listed = keys.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        let shown = self.run(&format!("SELECT count(*) FROM t WHERE id IN ({listed})")).await;
+        assert_eq!(shown, [format!("|{expected}")], "{}", self.ran.join(";\n"));
         let sum: usize = self.rows.values().map(|row| row.0).sum();
         let texts = self.rows.values().filter(|row| row.1.is_some()).count();
         let shown = self.run("SELECT count(*), coalesce(sum(n), 0), count(s) FROM t").await;

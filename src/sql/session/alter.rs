@@ -279,7 +279,9 @@ impl Session {
                 (not((**expression).clone()), violated(relation, constraint))
             }
         };
-        if is_there_row(&self.planner(), relation, is_bad).await? { Err(error) } else { Ok(()) }
+        // A condition of the statement was bound before: this one's places are not in its text.
+        let found = is_there_row(&self.planner(), relation, is_bad).await.map_err(SqlError::without_position);
+        if found? { Err(error) } else { Ok(()) }
     }
 }
 

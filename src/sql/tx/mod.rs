@@ -2,9 +2,10 @@
 //!
 //! A block collects its writes in a [`WriteSet`] and commits them as one EGT; [`rules`] refuses the statement that
 //! would make that impossible, or in observe mode notes it. The set may be large: [`layers`] shares its past with readers
-//! and savepoints, rows that are loaded stay columns ([`column_writes`]), and what memory has no room for goes to files
-//! ([`spill`], [`column_file`]); rows for a table that is empty are written ahead besides ([`ahead_of_commit`]). [`CommitGroup`] is where the batches of a transaction come together, [`commit_memory`] lets
-//! so many commit at once as there is memory for. Outside a block, [`EgtWriter`] commits as many EGTs as a statement needs, each atomic:
+//! and savepoints, rows that are loaded stay columns ([`column_writes`]), are read as such ([`own_entries`], [`column_entries`]) and
+//! become other columns when they are changed ([`own_rows`]), and what memory has no room for goes to files ([`spill`],
+//! [`column_file`]); rows for a table that is empty are written ahead besides ([`ahead_of_commit`]). [`CommitGroup`] is where the
+//! batches of a transaction come together, [`commit_memory`] lets so many commit at once as there is memory for. Outside a block, [`EgtWriter`] commits as many EGTs as a statement needs, each atomic:
 //! [`window`] collects the rows of each, [`in_flight`] keeps many under way, [`together`] where the store takes many at
 //! once, [`fill`] where nobody else sees the table yet. Where nobody else writes to the store, rows are locked as in
 //! PostgreSQL: [`claims`] on top of [`locks`].

@@ -325,6 +325,13 @@ impl SqlError {
         self
     }
 
+    /// It is about a text that is not the statement's.
+    #[must_use]
+    pub fn without_position(mut self: Box<Self>) -> Box<Self> {
+        (self.position, self.location) = (None, None);
+        self
+    }
+
     /// Names the piece of the statement that the error is about, unless something inside it was named already.
     #[must_use]
     pub fn at_location(mut self: Box<Self>, location: Location) -> Box<Self> {

@@ -1,6 +1,6 @@
 //! ADD CONSTRAINT and DROP CONSTRAINT, besides the primary key.
 
-use tablegate_bind::{Identifier, ParsedExpression};
+use tablegate_bind::{Identifier, ParsedExpression, Usage};
 use tablegate_types::constraint::{Check, Constraints, Deferral, UnenforcedKind};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::quoting::quote_ident;
@@ -9,6 +9,7 @@ use super::{Alteration, RowCheck, skipped};
 use crate::ddl::Recorder;
 use crate::ddl::constraints::{add_check, add_constraint};
 use crate::ddl::create_table::key_columns;
+use crate::relation::{Relation, RowScope};
 use crate::syntax::{ColumnDefinition, ConstraintKind, TableConstraint, parse_expression};
 
 impl Alteration<'_> {
@@ -136,10 +137,18 @@ impl Alteration<'_> {
         }
     }
 
-    /// What the conditions on a column say of its new values.
+    /// What the conditions on a column say of its new values. They mean what they meant: their constants keep the types that those
+    /// took from the column as it was.
     pub(super) fn check_again(&mut self, column: &str) -> SqlResult<()> {
-        let is_valid = |check: &&Check| !check.not_valid && check.columns.iter().any(|name| name == column);
-        for check in self.after.constraints.checks.iter().filter(is_valid) {
+        let before = self.before.relation()?;
+        let is_of_column = |check: &&mut Check| check.columns.iter().any(|name| name == column);
+        for check in self.after.constraints.checks.iter_mut().filter(is_of_column) {
+            if self.before.constraints.checks.iter().any(|known| known.name == check.name) {
+                check.expression = with_types(&before, &check.expression);
+            }
+            if check.not_valid {
+                continue;
+            }
             let (constraint, expression) = (check.name.clone(), Box::new(parse_expression(&check.expression)?));
             self.checks.push(RowCheck::Condition { constraint, expression });
         }
@@ -179,6 +188,14 @@ impl Alteration<'_> {
         let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", self.after.name);
         SqlError::new(ErrorKind::UndefinedObject, message)
     }
+}
+
+/// A condition over a table's columns, whose constants say their types.
+fn with_types(table: &Relation, condition: &str) -> String {
+    let scope = RowScope::of(table);
+    let parsed = parse_expression(condition);
+    let bound = parsed.and_then(|parsed| parsed.bind_condition(&mut scope.binder(Usage::Check), "CHECK"));
+    bound.map_or_else(|_| condition.to_owned(), |bound| scope.text(&bound, false))
 }
 
 /// A key is in the rows, or it is none: PostgreSQL says so, too.
