@@ -58,6 +58,10 @@ impl Writes<'_> {
         let keys = keys_of_batch(&batch)?;
         let mut is_kept = vec![true; keys.len()];
         for (row, (key, version)) in keys.into_iter().zip(versions).enumerate() {
+            // Found again: whatever found it first has changed it.
+            if self.has_changed(&key) {
+                continue;
+            }
             let Some(now) = self.lock_and_see(&key, &version, strength).await? else {
                 self.note_own_row();
                 continue;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tablegate_store::model::TableName;
-use tablegate_store::table::{StagedRows, StoreError, TableStore};
+use tablegate_store::table::{StagedRows, TableStore};
 use tokio::sync::mpsc;
 
 use super::held_back_space::HeldBackSpace;
@@ -66,7 +66,7 @@ pub(super) async fn fill(
     windows.before.extend(second);
     let rows = if goes_on { store.stage(table).await? } else { None };
     let Some(rows) = rows else { return Ok(()) };
-    Ok(write(&*rows, SeenKeys::new(space), shared, windows).await?)
+    write(&*rows, SeenKeys::new(space), shared, windows).await
 }
 
 async fn write(
@@ -74,7 +74,7 @@ async fn write(
     mut seen: SeenKeys,
     shared: &Shared,
     windows: &mut Windows,
-) -> Result<(), StoreError> {
+) -> Result<(), Failure> {
     while let Some(window) = windows.next().await {
         let Some(new) = window.as_new().filter(|new| seen.take(new)) else {
             windows.before.push_front(window);
@@ -86,9 +86,9 @@ async fn write(
     if shared.stops() {
         return Ok(());
     }
-    match rows.publish().await? {
-        true => Ok(()),
-        // Nobody else could have written.
-        false => Err(StoreError::Unavailable("the table was written to meanwhile".to_owned())),
+    // Nobody else could have written, but the store may be busy with what the table had before it was emptied.
+    if !rows.publish().await? {
+        rows.insert(&|_, _| {}).await.map_err(|error| Failure::of(error, &[]))?;
     }
+    Ok(())
 }
