@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use tablegate_bind::query::LockStrength;
 use tablegate_store::model::limits::EGT_MAX_OPERATIONS;
-use tablegate_store::model::{ETag, EdmDateTime, EntityKeys, PropertyName};
+use tablegate_store::model::{ETag, EdmDateTime, EntityKeys};
 use tablegate_store::table::{EntityWindow, KnownChange, KnownEntities, NewEntities};
 use tablegate_types::error::SqlResult;
 
 use super::rows::RowsToWrite;
 use super::writes::{WriteMode, Writes};
 use crate::aside::aside_unless;
-use crate::relation::{ColumnSource, Relation, RelationColumn};
-use crate::tx::{ColumnWindow, HeldBackSpace, OwnRows, Replacement, Transaction};
+use crate::relation::Relation;
+use crate::tx::{ColumnWindow, HeldBackSpace, Transaction};
 
 /// Fewer rows than this are locked one by one.
 const HELD_TOGETHER: usize = 16;
@@ -26,7 +26,7 @@ const HELD_BYTES_MAX: usize = 48 << 20;
 pub(crate) const FEW_ROWS: usize = 256;
 
 /// Columns of a block, whose values are in a file where memory has no room for them.
-fn held(
+pub(super) fn held(
     transaction: &mut Transaction,
     relation: &Relation,
     space: &Arc<HeldBackSpace>,
@@ -48,18 +48,8 @@ fn held(
     Ok(ColumnWindow::new(entities, written, store, taken))
 }
 
-/// Whether no column that must have values is given a NULL: who changes the rows one by one says which row that was.
-fn gives_each_its_value(relation: &Relation, change: &KnownChange) -> bool {
-    let must = |name: &PropertyName| {
-        let is_it =
-            |column: &&RelationColumn| matches!(&column.source, ColumnSource::Property { name: of, .. } if of == name);
-        relation.columns.iter().find(is_it).is_some_and(|column| column.not_null)
-    };
-    change.columns().iter().all(|(name, values)| !values.has_nulls() || !must(name))
-}
-
 /// Some of the rows that are known by their keys, in their versions.
-fn some_known(rows: &[usize], keys: &EntityKeys, versions: &[ETag]) -> Option<(EntityKeys, Vec<ETag>)> {
+pub(super) fn some_known(rows: &[usize], keys: &EntityKeys, versions: &[ETag]) -> Option<(EntityKeys, Vec<ETag>)> {
     Some((keys.some(rows.iter().copied())?, rows.iter().map(|row| versions[*row].clone()).collect()))
 }
 
@@ -158,68 +148,6 @@ impl Writes<'_> {
         self.has_columns = true;
         self.check_rules()?;
         Ok(true)
-    }
-
-    /// Which rows of these keys are new ones that the block has written as columns. `None` where that cannot be told of all.
-    fn own_columns(&self, keys: &EntityKeys) -> Option<OwnRows> {
-        let (WriteMode::Block(transaction) | WriteMode::Implicit(transaction)) = &self.mode else { return None };
-        transaction.writes().own_rows(&self.relation.stored, keys)
-    }
-
-    /// Changes rows, or removes them, of which some are such rows; false where they have to be changed one by one.
-    fn change_with_own(
-        &mut self,
-        own: &OwnRows,
-        (keys, versions, change): (&EntityKeys, &[ETag], &KnownChange),
-    ) -> SqlResult<bool> {
-        if !gives_each_its_value(&self.relation, change) {
-            return Ok(false);
-        }
-        let mut others = None;
-        if !own.others.is_empty() {
-            others = change.some(&own.others).and_then(|change| {
-                let (keys, versions) = some_known(&own.others, keys, versions)?;
-                KnownEntities::new(&self.relation.stored, keys, versions, change)
-            });
-            if others.is_none() {
-                return Ok(false);
-            }
-        }
-        let is_changed = self.change_own_columns(own, change)?;
-        match others {
-            Some(others) if is_changed => self.collect(others.into()),
-            _ => Ok(is_changed),
-        }
-    }
-
-    fn change_own_columns(&mut self, own: &OwnRows, change: &KnownChange) -> SqlResult<bool> {
-        let (WriteMode::Block(transaction) | WriteMode::Implicit(transaction)) = &mut self.mode else {
-            return Ok(false);
-        };
-        let changed = transaction.writes().changed_columns(&self.relation.stored, own, change, self.now);
-        let Some(replaced) = changed else { return Ok(false) };
-        let mut windows = Vec::with_capacity(replaced.len());
-        for Replacement { window, other } in replaced {
-            let held = other
-                .into_iter()
-                .map(|(entities, written)| held(transaction, &self.relation, &self.held_back, entities, written));
-            windows.push((window, held.collect::<SqlResult<Vec<_>>>()?));
-        }
-        transaction.writes_mut().replace_columns(&self.relation.stored, windows)?;
-        self.check_rules()?;
-        Ok(true)
-    }
-
-    /// Puts the columns of the block in the order of keys, where so many of its rows are to be changed and they are in none.
-    fn put_in_order(&mut self, changed: usize) -> SqlResult<()> {
-        let (WriteMode::Block(transaction) | WriteMode::Implicit(transaction)) = &mut self.mode else { return Ok(()) };
-        let Some(columns) = transaction.writes().out_of_order(&self.relation.stored, changed) else { return Ok(()) };
-        let mut ordered = Vec::new();
-        for rows in columns.in_order() {
-            let Some((entities, written)) = columns.gathered(&rows) else { return Ok(()) };
-            ordered.push(held(transaction, &self.relation, &self.held_back, entities, written)?);
-        }
-        transaction.writes_mut().replace_all_columns(&self.relation.stored, ordered)
     }
 
     /// Whether a block collects rows as columns.

@@ -26,6 +26,7 @@ mod merge;
 mod met;
 mod new_rows;
 mod others;
+mod own_columns;
 mod own_types;
 mod plain_rows;
 mod read_ahead;

@@ -66,7 +66,7 @@ impl ColumnEntries {
         }
         self.is_found = true;
         let window = &self.windows[self.run.window];
-        Some((window, window.in_order(self.run.next(self.direction))))
+        Some((window, window.place_in_order(self.run.next(self.direction))))
     }
 
     /// Goes on behind the row that [`ColumnEntries::peek`] gave.

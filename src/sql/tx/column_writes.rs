@@ -74,14 +74,14 @@ impl ColumnWindow {
     }
 
     /// The place of a row, which is so far in the order of keys.
-    pub(super) fn in_order(&self, at: usize) -> usize {
+    pub(super) fn place_in_order(&self, at: usize) -> usize {
         let order = self.order.get_or_init(|| self.order_of_keys());
         order.as_ref().map_or(at, |order| order[at] as usize)
     }
 
     /// The key of a row, which is so far in the order of keys.
     pub(super) fn pair_in_order(&self, at: usize) -> (&str, &str) {
-        self.keys().pair(self.in_order(at))
+        self.keys().pair(self.place_in_order(at))
     }
 
     /// Where the row of a key is.
@@ -93,7 +93,7 @@ impl ColumnWindow {
             return None;
         }
         let at = partition_point(0..rows, is_beyond);
-        (self.pair_in_order(at) == key).then(|| self.in_order(at))
+        (self.pair_in_order(at) == key).then(|| self.place_in_order(at))
     }
 
     /// Its first key, and its last.
