@@ -144,7 +144,6 @@ pub(crate) fn of_join(tokens: &[TokenWithSpan], place: Option<usize>, error: Box
     }
 }
 
-/// `a int, ...` behind `AS (`: columns of a function in FROM.
 /// `INSERT INTO t (a[1])`
 fn refuse_items_of_list(words: &[&TokenWithSpan]) -> SqlResult<()> {
     let Some(open) = words.iter().position(|token| !matches!(token.token, Token::Word(_) | Token::Period)) else {
@@ -201,7 +200,7 @@ mod tests {
     fn what_is_not_done_is_no_syntax_error() {
         for sql in [
             "DELETE FROM t WHERE CURRENT OF c",
-            "SELECT * FROM json_to_record('{}') AS (a int, b text)",
+            "SELECT * FROM ROWS FROM (json_to_record('{}') AS (a int, b text)) AS t",
             "SELECT a *= b FROM t",
             "SELECT substring(a FOR 2 FROM 1) FROM t",
             "INSERT INTO t (b, a[1]) VALUES (1, 2)",
@@ -227,6 +226,8 @@ mod tests {
             "WITH x AS (SELECT 1), y (a) AS (VALUES (1)) SELECT * FROM x",
             "SELECT sum(a) OVER w FROM t WINDOW w AS (PARTITION BY b), v AS (w ORDER BY a)",
             "CREATE VIEW v AS (SELECT 1)",
+            "SELECT * FROM json_to_record('{}') AS (a int, b text)",
+            "CREATE TABLE t (a int, b boolean GENERATED ALWAYS AS (NOT a = 1) STORED)",
             "CREATE SEQUENCE s INCREMENT (5) CYCLE",
         ] {
             assert_eq!(refused(sql), None, "{sql}");
