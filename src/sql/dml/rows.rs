@@ -75,10 +75,8 @@ impl RowsToWrite {
             let values = take(values, &indices, None)?;
             Ok(PropertyColumn { name: name.clone(), sql_type: sql_type.clone(), values })
         };
-        let mut keys = EntityKeys::with_capacity(rows.len());
-        for (partition, row) in rows.iter().map(|row| self.keys.pair(*row)) {
-            keys.push(partition, row)?;
-        }
+        let refused = || SqlError::new(ErrorKind::Internal, "a key was refused that was taken before");
+        let keys = self.keys.some(rows.iter().copied()).ok_or_else(refused)?;
         Ok(Self { properties: self.properties.iter().map(column).collect::<SqlResult<_>>()?, keys: Arc::new(keys) })
     }
 

@@ -69,6 +69,11 @@ impl ColumnEntries {
         Some((window, window.place_in_order(self.run.next(self.direction))))
     }
 
+    /// The key of the next row.
+    pub(super) fn peek_key(&mut self) -> Option<(&str, &str)> {
+        self.peek().map(|(window, place)| window.entities().keys().pair(place))
+    }
+
     /// Goes on behind the row that [`ColumnEntries::peek`] gave.
     pub(super) fn advance(&mut self) {
         self.run.advance(self.direction);

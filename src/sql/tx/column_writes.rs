@@ -97,7 +97,7 @@ impl ColumnWindow {
     }
 
     /// Its first key, and its last.
-    pub(super) fn span(&self) -> Option<(Pair<'_>, Pair<'_>)> {
+    fn span(&self) -> Option<(Pair<'_>, Pair<'_>)> {
         let last = self.keys().len().checked_sub(1)?;
         Some((self.pair_in_order(0), self.pair_in_order(last)))
     }
@@ -313,9 +313,16 @@ impl ColumnWrites {
 
     /// Whether all of them are new rows, of which some windows have keys between those of others.
     pub(super) fn are_scattered(&self) -> bool {
-        let mut spans: Vec<_> = self.windows.iter().filter_map(|window| window.span()).collect();
+        self.are_new() && self.spans().is_none()
+    }
+
+    /// The first key of each window, its last, and the number of the window, in the order of keys. `None` where one has keys between those of another.
+    pub(super) fn spans(&self) -> Option<Vec<(Pair<'_>, Pair<'_>, usize)>> {
+        let numbered = self.windows.iter().enumerate();
+        let mut spans: Vec<_> =
+            numbered.filter_map(|(number, window)| window.span().map(|(first, last)| (first, last, number))).collect();
         spans.sort_unstable();
-        self.are_new() && spans.windows(2).any(|pair| pair[1].0 <= pair[0].1)
+        spans.windows(2).all(|pair| pair[0].1 < pair[1].0).then_some(spans)
     }
 
     /// All rows in the order of keys, by window and place, in parts that make a window each.

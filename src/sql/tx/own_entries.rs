@@ -30,7 +30,7 @@ impl OwnEntries {
     pub(crate) fn peek(&mut self) -> Option<(&str, &str)> {
         match self.is_row_next()? {
             true => self.rows.peek().map(|(key, _)| key.as_pair()),
-            false => self.columns.peek().map(|(window, place)| window.entities().keys().pair(place)),
+            false => self.columns.peek_key(),
         }
     }
 
@@ -44,11 +44,7 @@ impl OwnEntries {
             Some(true) => {
                 let Some((key, write)) = self.rows.next() else { return Ok(false) };
                 // What columns have of it, it stands above.
-                if self
-                    .columns
-                    .peek()
-                    .is_some_and(|(window, place)| window.entities().keys().pair(place) == key.as_pair())
-                {
+                if self.columns.peek_key() == Some(key.as_pair()) {
                     self.columns.advance();
                 }
                 push_image(&write, &key, rows)
@@ -79,12 +75,12 @@ impl OwnEntries {
 
     /// Whether the next one is a row, and not of columns; `None` at the end.
     fn is_row_next(&mut self) -> Option<bool> {
-        match (self.rows.peek(), self.columns.peek()) {
+        match (self.rows.peek(), self.columns.peek_key()) {
             (None, None) => None,
             (None, Some(_)) => Some(false),
             (Some(_), None) => Some(true),
-            (Some((key, _)), Some((window, place))) => {
-                let order = key.as_pair().cmp(&window.entities().keys().pair(place));
+            (Some((key, _)), Some(of_columns)) => {
+                let order = key.as_pair().cmp(&of_columns);
                 Some(match self.direction {
                     Direction::Forward => order != Ordering::Greater,
                     Direction::Reverse => order != Ordering::Less,

@@ -31,21 +31,15 @@ pub(crate) struct Replacement {
 impl OwnRows {
     /// Those of these keys. `None` where columns have one of them that is not new, or windows have keys between those of others.
     pub(super) fn find(columns: &ColumnWrites, keys: &EntityKeys) -> Option<Self> {
-        let windows = columns.windows();
-        let numbered = windows.iter().enumerate().filter_map(|(number, window)| Some((window.span()?, number)));
-        let mut spans: Vec<_> = numbered.collect();
-        spans.sort_unstable();
-        if spans.windows(2).any(|pair| pair[1].0.0 <= pair[0].0.1) {
-            return None;
-        }
+        let (windows, spans) = (columns.windows(), columns.spans()?);
         let (mut found, mut near) = (Self::default(), 0);
         for row in 0..keys.len() {
             let key = keys.pair(row);
-            let is_near = spans.get(near).is_some_and(|((first, last), _)| *first <= key && key <= *last);
+            let is_near = spans.get(near).is_some_and(|(first, last, _)| *first <= key && key <= *last);
             if !is_near {
-                near = spans.partition_point(|((_, last), _)| *last < key);
+                near = spans.partition_point(|(_, last, _)| *last < key);
             }
-            let place = spans.get(near).and_then(|(_, number)| Some((*number, windows[*number].place_of(key)?)));
+            let place = spans.get(near).and_then(|(.., number)| Some((*number, windows[*number].place_of(key)?)));
             let Some((number, place)) = place else {
                 found.others.push(row);
                 continue;

@@ -29,6 +29,7 @@ pub(crate) mod grant;
 mod grouped_queries;
 pub(crate) mod item_assignment;
 pub(crate) mod like;
+mod named_records;
 pub(crate) mod names;
 pub(crate) mod not_done;
 pub(crate) mod operators;

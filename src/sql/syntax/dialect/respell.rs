@@ -12,7 +12,8 @@ pub(crate) use tablegate_bind::{ROWS_FROM, SYMMETRIC, VARIADIC};
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::grouped_queries::with_grouped_queries;
-use super::names::{is_reserved, with_named_records, with_names_behind_points};
+use super::named_records::with_named_records;
+use super::names::{is_reserved, with_names_behind_points};
 use super::search_cycle::with_search_and_cycle;
 use crate::syntax::{is_significant, keyword};
 
@@ -22,8 +23,7 @@ use crate::syntax::{is_significant, keyword};
 /// 0A000 for an alias behind USING and for the fields of an expression, which nothing stands for.
 pub(crate) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
     let first = tokens.iter().find(|t| is_significant(t)).and_then(keyword);
-    let tokens = with_named_records(with_names_behind_points(tokens));
-    let tokens = with_grouped_queries(with_array_brackets(tokens));
+    let tokens = with_grouped_queries(with_array_brackets(with_named_records(with_names_behind_points(tokens))));
     let is_query = matches!(
         first,
         None | Some(Keyword::SELECT | Keyword::WITH | Keyword::TABLE | Keyword::VALUES | Keyword::EXPLAIN)
